@@ -1,0 +1,68 @@
+# Every target does its own set-up: a .venv made with the first Python >= 3.11 found.
+# To choose another one: make PYTHON=python3.13 test
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip -qq --disable-pip-version-check
+
+.PHONY: help demo test test-all test-wheel check format bench clean
+
+help:
+	@echo "make demo       a position and an area in all three encodings, and which match"
+	@echo "make test       all tests but the long campaigns"
+	@echo "make test-all   the long campaigns too"
+	@echo "make test-wheel builds the wheel and runs the tests against it, installed"
+	@echo "make check      ruff and mypy --strict"
+	@echo "make bench      the encodings compared: length, speed, false positives, overshoot"
+
+$(VENV)/.package: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "zenoh-la needs Python 3.11 or newer; none was found" >&2; exit 1; }
+	@echo "setting up $(VENV) with $(PYTHON), once …"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.package
+	@$(PIP) install --group dev
+	@touch $@
+
+demo: $(VENV)/.package
+	@$(BIN)/zla demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -m 'not long'
+
+test-all: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+# In an environment and a folder of its own, so that nothing of the work tree is imported by
+# accident.
+test-wheel: $(VENV)/.dev
+	rm -rf build dist $(VENV)-wheel
+	@$(BIN)/python -m build --outdir dist >/dev/null
+	@$(BIN)/python -m venv $(VENV)-wheel
+	@$(VENV)-wheel/bin/python -m pip -qq install --upgrade 'pip>=25.1'
+	@$(VENV)-wheel/bin/python -m pip -qq install dist/*.whl --group dev
+	mkdir -p build/away && cp -r tests README.md pyproject.toml build/away
+	cd build/away && ZLA_TEST_INSTALLED=1 ../../$(VENV)-wheel/bin/python -P -m pytest -m 'not long'
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p zenoh_la
+	$(BIN)/mypy tests benchmarks
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	@mkdir -p .benchmarks
+	$(BIN)/python -m pytest benchmarks -q --benchmark-enable --benchmark-quiet \
+		-o python_files="bench_*.py" -o python_functions="bench_*"
+
+clean:
+	rm -rf $(VENV) $(VENV)-wheel build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks

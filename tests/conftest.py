@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import zenoh_la
+
+settings.register_profile(
+    "default",
+    deadline=None,  # machines are noisy: speed is measured in benchmarks, not here
+    max_examples=150,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("long", settings.get_profile("default"), max_examples=1500)
+settings.load_profile(os.environ.get("ZLA_HYPOTHESIS_PROFILE", "default"))
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tests_what_it_says() -> None:
+    """`make test-wheel` means the installed package, not the work tree beside the tests."""
+    if os.environ.get("ZLA_TEST_INSTALLED"):
+        assert "site-packages" in Path(zenoh_la.__file__).parts

@@ -1,0 +1,120 @@
+"""Options that several commands share, and how what people type becomes values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from zenoh_la.encoders import BloomDomain
+from zenoh_la.errors import InvalidLocationError
+from zenoh_la.values import (
+    Circle,
+    Coordinates,
+    GeographicRange,
+    MgrsCell,
+    Polygon,
+    Shape,
+    area_from,
+)
+
+At = Annotated[str | None, typer.Option("--at", metavar="LAT,LONG", help="A position.")]
+CircleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--circle", metavar="LAT,LONG,R", help="A circle; R in metres, or as 2km or 0.5deg."
+    ),
+]
+RangeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--range",
+        metavar="MIN_LAT,MIN_LONG,MAX_LAT,MAX_LONG",
+        help="A geographic range; MIN_LONG > MAX_LONG crosses the antimeridian.",
+    ),
+]
+WktOption = Annotated[
+    str | None, typer.Option("--wkt", help="A POLYGON or MULTIPOLYGON, longitude first.")
+]
+CellOption = Annotated[
+    str | None, typer.Option("--cell", metavar="MGRS", help="An MGRS cell, e.g. 10SGJ06.")
+]
+DomainOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--bloom-domain",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="The JSON file of the Bloom grid that all parties share.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Output for machines.")]
+
+_Made = TypeVar("_Made")
+_RADIUS = re.compile(r"(.*?)\s*(m|km|deg)?")
+
+
+def numbers(option: str, text: str, names: str) -> list[float]:
+    """The comma-separated numbers of an option."""
+    wanted = names.split(",")
+    parts = text.split(",")
+    if len(parts) != len(wanted):
+        problem = f"{option} needs {names}, {len(wanted)} numbers with commas, not {text!r}"
+        raise typer.BadParameter(problem)
+    return [_number(option, name, part) for name, part in zip(wanted, parts, strict=True)]
+
+
+def _number(option: str, name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{option}: {name} must be a number, not {text!r}") from None
+
+
+def position(text: str) -> Coordinates:
+    """The position of ``--at``."""
+    return _checked("--at", Coordinates, *numbers("--at", text, "LAT,LONG"))
+
+
+def domain(path: Path | None) -> BloomDomain | None:
+    """The domain of ``--bloom-domain``."""
+    return None if path is None else _checked("--bloom-domain", BloomDomain.from_file, path)
+
+
+def area(
+    circle: str | None, range_: str | None, wkt: str | None, cell: str | None
+) -> GeographicRange | Circle | Polygon | MgrsCell | None:
+    """The area of the one area option that was given."""
+    given = {"--circle": circle, "--range": range_, "--wkt": wkt, "--cell": cell}
+    chosen = [name for name, value in given.items() if value is not None]
+    if len(chosen) > 1:
+        raise typer.BadParameter(f"{' and '.join(chosen)} cannot go together")
+    if circle is not None:
+        return _circle(circle)
+    if range_ is not None:
+        edges = numbers("--range", range_, "MIN_LAT,MIN_LONG,MAX_LAT,MAX_LONG")
+        return _checked("--range", GeographicRange, *edges)
+    if wkt is not None:
+        return _checked("--wkt", Polygon.from_wkt, wkt)
+    return None if cell is None else _checked("--cell", MgrsCell.parse, cell)
+
+
+def _circle(text: str) -> Circle:
+    match = _RADIUS.fullmatch(text)
+    assert match is not None  # every text fits
+    lat, long, r = numbers("--circle", match[1], "LAT,LONG,R")
+    data = {"r": r, "unit": match[2] or "m", "c": {"lat": lat, "long": long}}
+    made = _checked("--circle", area_from, Shape.CIRCLE, data)
+    assert isinstance(made, Circle)
+    return made
+
+
+def _checked(option: str, make: Callable[..., _Made], *args: object) -> _Made:
+    try:
+        return make(*args)
+    except InvalidLocationError as exc:
+        raise typer.BadParameter(f"{option}: {exc}") from exc
