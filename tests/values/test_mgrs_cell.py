@@ -121,6 +121,14 @@ def test_irregular_zones() -> None:
     assert not MgrsCell.parse("31V").meets(GeographicRange(60, 3.1, 61, 4))
 
 
+@pytest.mark.parametrize("nudge", [0.0, 1e-13, 1e-9, 5e-9, 1e-8, 1.05e-8, 2e-8, 1e-6])
+def test_no_key_that_the_package_cannot_read_west_of_norway(nudge: float) -> None:
+    for lat in (55.99999999999, 56.0, 60.0, 63.9, 63.9999):
+        cell = MgrsCell.at(Coordinates(lat, 3 - nudge))
+        mgrs.MGRS().toLatLon(cell.text)
+        assert cell.planar.contains(lat, 3 - nudge)
+
+
 def test_the_equator_snaps_to_the_north() -> None:
     for lat in (0.0, -1e-12, -5e-8):
         assert MgrsCell.at(Coordinates(lat, 9)).text.startswith("32N")

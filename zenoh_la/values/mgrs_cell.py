@@ -24,9 +24,11 @@ _CELL = re.compile(
     r"(?P<zone>(?P<number>[0-9]{1,2})[C-HJ-NP-X]|[ABYZ])"
     r"(?:(?P<square>[A-HJ-NP-Z]{2})(?P<digits>(?:[0-9][0-9]){0,5}))?"
 )
-# The package writes places up to this far south of the equator in band M with a square of
-# band N, and cannot read that itself.
-_EQUATOR_SLACK_DEG = 6e-8
+# Two slivers in which the package writes what it cannot read itself, because it rounds to half
+# a millimetre: south of the equator band M with a square of band N, and west of 3° east in band
+# V (where zone 31 ends half way) a square that zone 31 does not have there.
+_EQUATOR_SLIVER_DEG = 6e-8
+_NORWAY_SLIVER_DEG = 1.1e-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,15 @@ class MgrsCell:
         >>> MgrsCell.at(Coordinates(46.52275, 14.01002)).text
         '33TVM2406852607'
         """
-        lat = position.lat
-        if -_EQUATOR_SLACK_DEG < lat < 0.0:
+        lat, long = position.lat, position.long
+        if -_EQUATOR_SLIVER_DEG < lat < 0.0:
             lat = 0.0
+        elif 56.0 - _EQUATOR_SLIVER_DEG < lat < 64.0 and -_NORWAY_SLIVER_DEG < long - 3.0 < 0.0:
+            long = 3.0
         if digits == "zone":
-            return cls._trusted(_package.toMGRS(lat, position.long, MGRSPrecision=0)[:-2])
+            return cls._trusted(_package.toMGRS(lat, long, MGRSPrecision=0)[:-2])
         digits = whole("digits", digits, 0, MAX_DIGITS)
-        text = _package.toMGRS(lat, position.long, MGRSPrecision=digits)
+        text = _package.toMGRS(lat, long, MGRSPrecision=digits)
         head = len(text) - 2 * digits
         return cls._trusted(text[:head] + _interleaved(text[head:]))
 
