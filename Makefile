@@ -12,7 +12,7 @@ PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip -qq --disable-pip-version-chec
 help:
 	@echo "make demo       a position and an area in all three encodings, and which match"
 	@echo "make test       all tests but the long campaigns"
-	@echo "make test-all   the long campaigns too"
+	@echo "make test-all   the long campaigns too, with ten times the random examples (about 15 minutes)"
 	@echo "make test-wheel builds the wheel and runs the tests against it, installed"
 	@echo "make check      ruff and mypy --strict"
 	@echo "make bench      the encodings compared: length, speed, false positives, overshoot"
@@ -36,7 +36,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -m 'not long'
 
 test-all: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	ZLA_HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest
 
 # In an environment and a folder of its own, so that nothing of the work tree is imported by
 # accident.
