@@ -6,7 +6,7 @@ from math import floor
 
 import numpy as np
 
-from zenoh_la.values import Area, Circle, MgrsCell, mgrs_grid
+from zenoh_la.values import Area, Circle, MgrsCell, mgrs_grid, mgrs_outline
 from zenoh_la.values.circle_meeting import circle_hull
 from zenoh_la.values.mgrs_cell import MAX_DIGITS
 from zenoh_la.values.mgrs_grid import SQUARE_M
@@ -70,7 +70,7 @@ def _parts(
     if region is None:
         return [part for part in near if part.meets(area)]
     assert near[0].size_m is not None  # not a grid zone
-    outlines = mgrs_grid.cell_outlines(cell.zone, [p.corner_m for p in near], near[0].size_m)
+    outlines = mgrs_outline.cell_outlines(cell.zone, [p.corner_m for p in near], near[0].size_m)
     return [near[i] for i in np.flatnonzero(region.meets_each(outlines))]
 
 

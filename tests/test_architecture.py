@@ -57,6 +57,15 @@ def test_arrows_point_one_way(name: str) -> None:
             assert package != "zenoh", f"{name} imports {imported}"
 
 
+def test_the_order_of_x_and_y_stays_in_two_modules() -> None:
+    knows = set()
+    for name in modules():
+        for node in ast.walk(ast.parse(source(name).read_text())):
+            if isinstance(node, ast.Import) and any(a.name == "shapely" for a in node.names):
+                knows.add(name)
+    assert knows == {"zenoh_la.values.planar", "zenoh_la.values.rings"}
+
+
 def test_the_rooms_are_all_there() -> None:
     assert {room(name) for name in modules()} == {*LAYERS, "__main__"}
 

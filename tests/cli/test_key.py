@@ -192,7 +192,8 @@ def test_a_domain_on_standard_output(zla: Zla) -> None:
     assert json.loads(result.out)["columns"] == 5
 
 
-def test_demo_and_version(zla: Zla) -> None:
+def test_demo_and_version(zla: Zla, grid: str) -> None:
+    assert "sensor A" in zla("demo", "--bloom-domain", grid).out
     demo = zla("demo")
     assert demo.code == 0
     for word in ("base64_json", "mgrs", "bloom", "sensor A", "yes", "no"):

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from zenoh_la import encoders
+from zenoh_la.cli import options
 from zenoh_la.encoders import BloomDomain
 from zenoh_la.keys import BLOOM, LocationKey, Role
 from zenoh_la.router_plugin import location_match
@@ -18,9 +19,9 @@ _DOMAIN = BloomDomain(GeographicRange(45, 12, 48, 16), rows=10, columns=10,
                       false_positive_probability=0.25)  # fmt: skip
 
 
-def demo() -> None:
+def demo(bloom_domain: options.DomainOption = None) -> None:
     """Shows what location keys are: two sensors, an area of interest, three encodings."""
-    console = Console()
+    console, domain = Console(), options.domain(bloom_domain) or _DOMAIN
     console.print(
         f"Sensor A at {_INSIDE.lat}, {_INSIDE.long}, sensor B at {_OUTSIDE.lat}, {_OUTSIDE.long}.\n"
         f"A subscriber wants what arises within {_AREA.radius_m / 1000:g} km of "
@@ -30,7 +31,7 @@ def demo() -> None:
     )
     table = Table("encoding", "who", Column("location key", overflow="fold"), "length", "match")
     for name in ("base64_json", "mgrs", BLOOM):
-        encoder = encoders.get(name, domain=_DOMAIN) if name == BLOOM else encoders.get(name)
+        encoder = encoders.get(name, domain=domain) if name == BLOOM else encoders.get(name)
         wanted = encoder.encode_area(_AREA, Role.SUBSCRIBER)
         for i, key in enumerate(wanted):
             table.add_row(name if i == 0 else "", "subscriber", key.written, str(len(key.written)))

@@ -6,17 +6,17 @@ An MGRS cell, in `zenoh_la.values.mgrs_cell`, is an area too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Protocol
 
 from zenoh_la.errors import InvalidLocationError
-from zenoh_la.values import geodesy, planar
+from zenoh_la.values import geodesy, planar, rings
 from zenoh_la.values.checks import finite, latitude, longitude
 from zenoh_la.values.circle_meeting import circle_meets
 from zenoh_la.values.coordinates import Coordinates
-from zenoh_la.values.planar import Planar, Rings
+from zenoh_la.values.planar import Planar
+from zenoh_la.values.rings import Rings
 
 
 class Shape(Enum):
@@ -224,31 +224,31 @@ class Polygon:
 
     def __post_init__(self) -> None:
         checked = tuple(
-            tuple(planar.ring(f"polygons[{i}][{j}]", ring) for j, ring in enumerate(rings))
-            for i, rings in enumerate(self.polygons)
+            tuple(rings.ring(f"polygons[{i}][{j}]", ring) for j, ring in enumerate(polygon))
+            for i, polygon in enumerate(self.polygons)
         )
         if not checked or not all(checked):
             raise InvalidLocationError("polygons", self.polygons, "at least one, with an outline")
-        vertices = sum(len(ring) for rings in checked for ring in rings)
-        if vertices > planar.MAX_VERTICES:
-            problem = f"at most {planar.MAX_VERTICES} vertices"
+        vertices = sum(len(ring) for polygon in checked for ring in polygon)
+        if vertices > rings.MAX_VERTICES:
+            problem = f"at most {rings.MAX_VERTICES} vertices"
             raise InvalidLocationError("polygons", f"{vertices} vertices", problem)
         object.__setattr__(self, "polygons", checked)
-        object.__setattr__(self, "planar", planar.region(checked))
+        object.__setattr__(self, "planar", rings.region(checked))
 
     @classmethod
     def from_points(cls, points: Any) -> Polygon:
         """One polygon without holes from ``[lat, long]`` pairs, closed or not."""
-        return cls(((planar.ring("points", points),),))
+        return cls(((rings.ring("points", points),),))
 
     @classmethod
     def from_wkt(cls, wkt: str) -> Polygon:
         """From WKT, whose order is longitude first: ``POLYGON((11 45, 11 47, 15.2 46, 11 45))``."""
-        return cls(planar.read_wkt(wkt))
+        return cls(rings.read_wkt(wkt))
 
     def to_wkt(self) -> str:
         """WKT that reads back as an equal polygon."""
-        return planar.write_wkt(self.polygons)
+        return rings.write_wkt(self.polygons)
 
     @property
     def bounds(self) -> GeographicRange:
@@ -267,77 +267,3 @@ class Polygon:
         if len(self.polygons) == len(self.polygons[0]) == 1:
             return {"points": [list(vertex) for vertex in self.polygons[0][0][:-1]]}
         return {"wkt": self.to_wkt()}
-
-
-_UNITS_M = {"m": 1.0, "km": 1000.0, "deg": geodesy.M_PER_DEGREE}
-_FIELDS = {
-    Shape.GEOGRAPHIC_RANGE: {"min_lat", "min_long", "max_lat", "max_long"},
-    Shape.CIRCLE: {"r", "unit", "c"},
-    Shape.POLYGON: {"wkt", "points"},
-}
-
-
-def area_from(
-    shape: Shape, data: Mapping[str, Any], own_position: Coordinates | None = None
-) -> GeographicRange | Circle | Polygon:
-    """The area that a shape and its data describe, as an application or a key writes them.
-
-    Args:
-        shape: which fields ``data`` has.
-        data: for a range ``min_lat, min_long, max_lat, max_long``; for a circle ``r``,
-            ``unit`` (``m``, ``km`` or ``deg``) and the centre ``c``; for a polygon ``wkt`` or
-            ``points``.
-        own_position: the centre of a circle that names none.
-
-    >>> area_from(Shape.CIRCLE, {"r": 2, "unit": "km", "c": {"lat": 48, "long": 14}})
-    Circle(centre=Coordinates(lat=48.0, long=14.0), radius_m=2000.0)
-    """
-    if shape not in _FIELDS:
-        raise InvalidLocationError("shape", shape, "has no area")
-    _check_fields(shape.name, data, _FIELDS[shape])
-    if shape is Shape.GEOGRAPHIC_RANGE:
-        return GeographicRange(*(_needed(data, n) for n in GeographicRange.__match_args__[:4]))
-    if shape is Shape.CIRCLE:
-        return _circle(data, own_position)
-    if len(data) != 1:
-        raise InvalidLocationError("wkt", data, "exactly one of wkt and points is needed")
-    return Polygon.from_wkt(data["wkt"]) if "wkt" in data else Polygon.from_points(data["points"])
-
-
-def position_from(data: Any) -> Coordinates:
-    """The position that ``{"lat": …, "long": …}`` describes."""
-    _check_fields("position", data, {"lat", "long"})
-    return Coordinates(_needed(data, "lat"), _needed(data, "long"))
-
-
-def _check_fields(name: str, data: Any, known: set[str]) -> None:
-    if not isinstance(data, Mapping):
-        raise InvalidLocationError(name, data, "must be a mapping")
-    for field_name in data:
-        if field_name not in known:
-            raise InvalidLocationError(str(field_name), data, f"is no field of a {name}")
-
-
-def _circle(data: Mapping[str, Any], own_position: Coordinates | None) -> Circle:
-    unit = data.get("unit", "m")
-    if not isinstance(unit, str) or unit not in _UNITS_M:
-        raise InvalidLocationError("unit", unit, f"must be one of {', '.join(_UNITS_M)}")
-    r = finite("r", _needed(data, "r"), 0.0)
-    centre = own_position
-    if "c" in data:
-        try:
-            centre = position_from(data["c"])
-        except InvalidLocationError as exc:
-            raise exc.within("c") from exc
-    if centre is None:
-        raise InvalidLocationError("c", data, "is missing, and there is no position of one's own")
-    try:
-        return Circle(centre, r * _UNITS_M[unit])
-    except InvalidLocationError as exc:
-        raise InvalidLocationError("r", data["r"], f"in {unit}: {exc.problem} m") from exc
-
-
-def _needed(data: Mapping[str, Any], name: str) -> Any:
-    if name not in data:
-        raise InvalidLocationError(name, dict(data), "is missing")
-    return data[name]

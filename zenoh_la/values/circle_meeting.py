@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import shapely
 
 from zenoh_la.values import geodesy, planar
 
@@ -99,7 +98,7 @@ def circle_hull(circle: Circle) -> Planar | None:
     middles = _distances(circle, (pieces[0] + pieces[2]) / 2, (pieces[1] + pieces[3]) / 2)
     if (_least_distance(pieces, ends, middles) < circle.radius_m).any():
         return None  # an edge might cut into the circle
-    return planar.Planar(planar.wrapped(shapely.Polygon(np.column_stack([longs, lats]))))
+    return planar.Planar(planar.wrapped(planar.polygon(lats, longs)))
 
 
 def _distances(circle: Circle, lats: Floats, longs: Floats) -> Floats:

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import mgrs
 
 from zenoh_la.errors import InvalidLocationError
-from zenoh_la.values import mgrs_grid
+from zenoh_la.values import mgrs_grid, mgrs_outline
 from zenoh_la.values.areas import Area, GeographicRange, Polygon
 from zenoh_la.values.checks import whole
 from zenoh_la.values.coordinates import Coordinates
-from zenoh_la.values.planar import Planar, polygons_of
+from zenoh_la.values.planar import Planar
+from zenoh_la.values.rings import polygons_of
 
 MAX_DIGITS = 5
 Digits = int | Literal["zone"]
@@ -156,9 +157,9 @@ class MgrsCell:
         region = self._planar
         if region is None:
             if self.size_m is None:
-                outline = mgrs_grid.zone_outline(self.zone)
+                outline = mgrs_outline.zone_outline(self.zone)
             else:
-                outline = mgrs_grid.cell_outlines(self.zone, [self.corner_m], self.size_m)[0]
+                outline = mgrs_outline.cell_outlines(self.zone, [self.corner_m], self.size_m)[0]
             region = Planar(outline)
             object.__setattr__(self, "_planar", region)
         return region

@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import shapely
 from shapely.geometry.base import BaseGeometry
 
 from zenoh_la.values import planar
 from zenoh_la.values.areas import Area, Circle, GeographicRange, Polygon
 from zenoh_la.values.circle_meeting import circle_rim
 from zenoh_la.values.coordinates import Coordinates
+from zenoh_la.values.geodesy import Floats
+from zenoh_la.values.rings import polygons_of
 
 _CIRCLE_CORNERS = 128
+_SMALLEST_CIRCLE_M = 0.001
 
 
 def geojson(place: Coordinates | Area) -> dict[str, Any]:
     """A GeoJSON geometry; circles become polygons, cut at the antimeridian if need be."""
-    drawn: dict[str, Any] = json.loads(shapely.to_geojson(_drawn(place)))
-    return drawn
+    return planar.to_geojson(_drawn(place))
 
 
 def wkt(place: Coordinates | Area) -> str:
     """The same as WKT."""
-    return shapely.to_wkt(_drawn(place), rounding_precision=-1)
+    return planar.to_wkt(_drawn(place))
 
 
 def merged(ranges: Sequence[GeographicRange]) -> Polygon:
     """Several ranges as one area."""
-    return Polygon(planar.polygons_of(shapely.unary_union([r.planar.geometry for r in ranges])))
+    return Polygon(polygons_of(planar.union([r.planar.geometry for r in ranges])))
 
 
 def _drawn(place: Coordinates | Area) -> BaseGeometry:
+    if isinstance(place, Circle):
+        if place.radius_m >= _SMALLEST_CIRCLE_M:
+            return _drawn_circle(place)
+        place = place.centre
     if isinstance(place, Coordinates):
         return planar.box(place.lat, place.long, place.lat, place.long)
-    if isinstance(place, Circle):
-        return _drawn_circle(place)
     assert place.planar is not None  # every area but a circle has straight edges
     return place.planar.geometry
 
@@ -48,20 +50,20 @@ def _drawn_circle(circle: Circle) -> BaseGeometry:
     lats, longs = circle_rim(circle, circle.radius_m, _CIRCLE_CORNERS)
     poles = [pole for pole in (90.0, -90.0) if circle.contains(Coordinates(pole, 0.0))]
     if not poles:
-        return planar.wrapped(shapely.Polygon(np.column_stack([longs, lats])))
+        return planar.wrapped(planar.polygon(lats, longs))
     if len(poles) == 1:
         return _drawn_cap(lats, (longs + 180.0) % 360.0 - 180.0, poles[0])
     # Both poles are inside: what is left out is a patch about the antipode.
     opposite = circle.centre.long + 180.0
     longs = opposite + (longs - opposite + 180.0) % 360.0 - 180.0
-    patch = planar.wrapped(shapely.Polygon(np.column_stack([longs, lats])).buffer(0))
-    return planar.polygonal(shapely.box(-180.0, -90.0, 180.0, 90.0).difference(patch))
+    return planar.rest_of_the_world(planar.wrapped(planar.repaired(planar.polygon(lats, longs))))
 
 
-def _drawn_cap(lats: np.ndarray, longs: np.ndarray, pole: float) -> BaseGeometry:
+def _drawn_cap(lats: Floats, longs: Floats, pole: float) -> BaseGeometry:
     order = np.argsort(longs)
     lats, longs = lats[order], longs[order]
     gap = longs[0] + 360.0 - longs[-1]
     lat_at_180 = lats[-1] + (lats[0] - lats[-1]) * (180.0 - longs[-1]) / gap
-    rim = [(-180.0, lat_at_180), *zip(longs, lats, strict=True), (180.0, lat_at_180)]
-    return planar.polygonal(shapely.Polygon([*rim, (180.0, pole), (-180.0, pole)]).buffer(0))
+    lats = np.concatenate([[lat_at_180], lats, [lat_at_180, pole, pole]])
+    longs = np.concatenate([[-180.0], longs, [180.0, 180.0, -180.0]])
+    return planar.repaired(planar.polygon(lats, longs))

@@ -1,14 +1,15 @@
-"""Areas drawn with straight lines in longitude and latitude, by shapely.
+"""The longitude-latitude plane, by shapely.
 
-The only module that knows shapely's ``x = long, y = lat`` order. The plane is the rectangle
+Here and in `rings` shapely's order ``x = long, y = lat`` stops: all others give and get ``lat,
+long``. The plane is the rectangle
 -180…180 by -90…90; three things make it a globe again and are dealt with here: the
 meridians -180 and 180 are one, and each of its upper and lower edges is one point, a pole.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -19,20 +20,16 @@ from numpy.typing import NDArray
 from shapely import affinity
 from shapely.geometry.base import BaseGeometry
 
-from zenoh_la.errors import InvalidLocationError
-from zenoh_la.values.checks import latitude, longitude
 from zenoh_la.values.coordinates import Coordinates
+from zenoh_la.values.geodesy import Floats
 
-MAX_VERTICES = 100_000
+Geometries = NDArray[Any]
+"""An array of shapely geometries."""
+
 _FULL_CIRCLE = 360.0
 
 # 0.14 µs against 2.7 µs for the public function (shapely 2.2), which is the fallback.
 _covers_xy = getattr(shapely.lib, "intersects_xy_scalar", shapely.intersects_xy)
-
-Vertex = tuple[float, float]
-Ring = tuple[Vertex, ...]
-Rings = tuple[Ring, ...]
-"""One polygon: its outline, then its holes. Vertices are (lat, long), rings are closed."""
 
 
 class Planar:
@@ -123,115 +120,48 @@ def box(min_lat: float, min_long: float, max_lat: float, max_long: float) -> Bas
     return shapely.box(min_long, min_lat, max_long, max_lat)
 
 
-def region(polygons: Sequence[Rings]) -> Planar:
-    """The region of one or several polygons.
-
-    Raises:
-        InvalidLocationError: an edge crosses another one, a hole lies outside, and so on.
-    """
-    parts = [
-        shapely.Polygon([(long, lat) for lat, long in outline], holes=[_xy(h) for h in holes])
-        for outline, *holes in polygons
-    ]
-    geometry = parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
-    if not shapely.is_valid(geometry):
-        reason = shapely.is_valid_reason(geometry)
-        raise InvalidLocationError("polygon", _summary(polygons), f"is not valid: {reason}")
-    return Planar(geometry)
+def polygon(lats: Floats, longs: Floats) -> BaseGeometry:
+    """A polygon without holes through places; longitudes may be counted on past ±180."""
+    return shapely.Polygon(np.column_stack([longs, lats]))
 
 
-def _xy(ring: Ring) -> list[tuple[float, float]]:
-    return [(long, lat) for lat, long in ring]
+def polygons(lats: Floats, longs: Floats) -> Geometries:
+    """A polygon per row of places."""
+    return np.asarray(shapely.polygons(np.stack([longs, lats], axis=-1)), dtype=object)
 
 
-def _summary(polygons: Sequence[Rings]) -> str:
-    vertices = sum(len(ring) for rings in polygons for ring in rings)
-    return f"{len(polygons)} polygon(s), {vertices} vertices"
+def clipped(
+    geometries: Geometries, min_lat: float, min_long: float, max_lat: float, max_long: float
+) -> Geometries:
+    """What of each lies in a rectangle, which may reach past ±180."""
+    parts = shapely.clip_by_rect(geometries, min_long, min_lat, max_long, max_lat)
+    return np.asarray(parts, dtype=object)
 
 
-def ring(field: str, points: Any) -> Ring:
-    """A closed ring of checked vertices from ``[lat, long]`` pairs, closed or not."""
-    if isinstance(points, str | bytes) or not isinstance(points, Iterable):
-        raise InvalidLocationError(field, points, "must be a list of [lat, long] pairs")
-    vertices = []
-    for i, point in enumerate(points):
-        if i >= MAX_VERTICES:
-            raise InvalidLocationError(field, f"{i} and more", f"at most {MAX_VERTICES} vertices")
-        try:
-            lat, long = point
-        except (TypeError, ValueError) as exc:
-            raise InvalidLocationError(f"{field}[{i}]", point, "must be [lat, long]") from exc
-        vertices.append((latitude(f"{field}[{i}][0]", lat), longitude(f"{field}[{i}][1]", long)))
-    if vertices and vertices[0] != vertices[-1]:
-        vertices.append(vertices[0])
-    if len(vertices) < 4:
-        raise InvalidLocationError(field, points, "a polygon has at least three corners")
-    return tuple(vertices)
+def union(geometries: Sequence[BaseGeometry]) -> BaseGeometry:
+    """Several as one."""
+    return shapely.union_all(list(geometries))
 
 
-# GEOS recurses without a limit on nested collections: only these two forms ever reach it.
-_WKT = re.compile(r"\s*(MULTI)?POLYGON\s*\([\s0-9+.,()E-]*\)\s*", re.ASCII | re.IGNORECASE)
-_MAX_WKT_DEPTH = 3
+def rest_of_the_world(geometry: BaseGeometry) -> BaseGeometry:
+    """The whole plane without a region."""
+    return polygonal(shapely.box(-180.0, -90.0, 180.0, 90.0).difference(geometry))
 
 
-def read_wkt(wkt: Any) -> tuple[Rings, ...]:
-    """The polygons of a WKT POLYGON or MULTIPOLYGON, as (lat, long) vertices."""
-    if not isinstance(wkt, str):
-        raise InvalidLocationError("wkt", wkt, "must be a text")
-    if not _WKT.fullmatch(wkt):
-        raise InvalidLocationError("wkt", wkt, "must be a POLYGON or MULTIPOLYGON, 2D, not empty")
-    if wkt.count(",") > MAX_VERTICES:
-        raise InvalidLocationError("wkt", wkt, f"at most {MAX_VERTICES} vertices")
-    if _depth(wkt) > _MAX_WKT_DEPTH:
-        raise InvalidLocationError("wkt", wkt, "brackets are nested too deeply")
-    try:
-        with np.errstate(all="ignore"):  # 1e999 becomes infinite, which is checked below
-            geometry = shapely.from_wkt(wkt)
-    except shapely.errors.GEOSException as exc:
-        raise InvalidLocationError("wkt", wkt, f"cannot be read: {exc}") from exc
-    if geometry.has_z or geometry.has_m:
-        raise InvalidLocationError("wkt", wkt, "heights and measures have no meaning here")
-    return polygons_of(geometry, "wkt polygon ")
+def repaired(geometry: BaseGeometry) -> BaseGeometry:
+    """A drawing made valid where its line touches itself."""
+    return polygonal(shapely.make_valid(geometry))
 
 
-def polygons_of(geometry: BaseGeometry, field: str = "polygon ") -> tuple[Rings, ...]:
-    """The polygons of a shapely geometry, as checked (lat, long) vertices."""
-    polygons = []
-    for i, part in enumerate(shapely.get_parts(geometry)):
-        if part.is_empty:
-            raise InvalidLocationError(f"{field}{i}", "", "is empty")
-        rings = [part.exterior, *part.interiors]
-        polygons.append(
-            tuple(
-                ring(f"{field}{i} ring {j}", shapely.get_coordinates(r)[:, ::-1].tolist())
-                for j, r in enumerate(rings)
-            )
-        )
-    return tuple(polygons)
+def to_geojson(geometry: BaseGeometry) -> dict[str, Any]:
+    """A GeoJSON geometry."""
+    drawn: dict[str, Any] = json.loads(shapely.to_geojson(geometry))
+    return drawn
 
 
-def _depth(wkt: str) -> int:
-    depth = deepest = 0
-    for bracket in re.findall(r"[()]", wkt):
-        depth += 1 if bracket == "(" else -1
-        deepest = max(deepest, depth)
-    return deepest
-
-
-def write_wkt(polygons: Sequence[Rings]) -> str:
-    """WKT with every digit that matters: what is written is read back unchanged."""
-    bodies = [
-        "(" + ",".join("(" + ",".join(map(_written, ring)) + ")" for ring in rings) + ")"
-        for rings in polygons
-    ]
-    if len(bodies) == 1:
-        return f"POLYGON{bodies[0]}"
-    return f"MULTIPOLYGON({','.join(bodies)})"
-
-
-def _written(vertex: Vertex) -> str:
-    lat, long = vertex
-    return f"{long!r} {lat!r}"
+def to_wkt(geometry: BaseGeometry) -> str:
+    """The same as WKT."""
+    return shapely.to_wkt(geometry, rounding_precision=-1)
 
 
 def wrapped(geometry: BaseGeometry) -> BaseGeometry:

@@ -1,0 +1,69 @@
+"""What people paste into a map."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import shapely
+from hypothesis import given
+from shapely.geometry.base import BaseGeometry
+
+from tests.strategies import areas, cells, circles, positions
+from zenoh_la import Circle, Coordinates, GeographicRange, MgrsCell, Polygon
+from zenoh_la.values import Area, geojson, wkt
+from zenoh_la.values.geodesy import WGS84
+from zenoh_la.values.outline import merged
+
+
+def drawing(place: Coordinates | Area) -> BaseGeometry:
+    drawn = shapely.from_geojson(json.dumps(geojson(place)))
+    assert shapely.from_wkt(wkt(place)).equals_exact(drawn, 1e-9)
+    west, south, east, north = drawn.bounds
+    assert -180 <= west <= east <= 180
+    assert -90 <= south <= north <= 90
+    assert drawn.is_valid
+    return drawn
+
+
+@given(areas | cells | positions)
+def test_every_place_can_be_drawn(place: Coordinates | Area) -> None:
+    drawing(place)
+
+
+@given(circles)
+def test_a_drawn_circle_holds_what_is_well_inside(circle: Circle) -> None:
+    if circle.radius_m < 0.01:
+        return
+    drawn = drawing(circle)
+    centre = circle.centre
+    for azimuth in (1.0, 100.0, 250.0):
+        long, lat, _ = WGS84.fwd(centre.long, centre.lat, azimuth, circle.radius_m * 0.5)
+        assert drawn.covers(shapely.Point(long, lat)), (circle, lat, long)
+
+
+@pytest.mark.parametrize(
+    ("circle", "inside", "outside"),
+    [
+        (Circle(Coordinates(0, 179.9), 50_000), (0, -179.8), (0, -179)),
+        (Circle(Coordinates(89.5, 10), 100_000), (89.7, -170), (88, 10)),
+        (Circle(Coordinates(-88, 170), 400_000), (-89, -10), (-84, 170)),
+        (Circle(Coordinates(0, 0), 15_000_000), (89, 90), (0, 179)),
+        (Circle(Coordinates(20, -100), 18_000_000), (-89, 0), (-20, 80)),
+    ],
+)
+def test_circles_over_poles_and_antimeridian(
+    circle: Circle, inside: tuple[float, float], outside: tuple[float, float]
+) -> None:
+    drawn = drawing(circle)
+    assert circle.contains(Coordinates(*inside))
+    assert drawn.covers(shapely.Point(inside[1], inside[0]))
+    assert not circle.contains(Coordinates(*outside))
+    assert not drawn.covers(shapely.Point(outside[1], outside[0]))
+
+
+def test_cells_of_a_grid_are_drawn_as_one() -> None:
+    two = merged([GeographicRange(0, 0, 1, 1), GeographicRange(0, 1, 1, 2)])
+    assert isinstance(two, Polygon)
+    assert drawing(two).area == pytest.approx(2)
+    assert drawing(MgrsCell.parse("Z")).area == pytest.approx(6 * 180, rel=1e-2)
