@@ -135,15 +135,19 @@ class BloomDomain:
         Raises:
             OutsideDomainError: there is none.
         """
-        cells = [
-            cell for cell in self._cells_near(area.bounds) if area.meets(self._positions_of(cell))
-        ]
+        cells = [cell for cell in self._cells_near(area.bounds) if self._meets(cell, area)]
         poles = (Coordinates(90.0, 0.0), Coordinates(-90.0, 0.0))
         cells += [self.cell_at(p) for p in poles if area.contains(p) and self.bounds.contains(p)]
         if not cells:
             problem = f"lies outside the Bloom domain {self.bounds}"
             raise OutsideDomainError("area", area, problem)
         return sorted(set(cells))
+
+    def _meets(self, cell: Cell, area: Area) -> bool:
+        # Most cells of a large area have their south-western corner in it, which is 50 times as
+        # quick to see.
+        corner = Coordinates(self._lats[cell[1]], self._longs[cell[0]])
+        return area.contains(corner) or area.meets(self._positions_of(cell))
 
     def _cells_near(self, near: GeographicRange) -> Iterator[Cell]:
         """Cells that an area within ``near`` may meet, and some more."""
