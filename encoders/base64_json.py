@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import binascii
 import json
-from dataclasses import dataclass
 from typing import Any
 
-from zenoh_la.encoders.interface import Location
+from zenoh_la.encoders.interface import check_interested
+from zenoh_la.encoders.locations import Point, Region
 from zenoh_la.errors import InvalidLocationError, LocationKeyError
 from zenoh_la.keys import BASE64_JSON, MAX_LOCATION_KEY_LENGTH, LocationKey, Role
 from zenoh_la.values import (
@@ -26,36 +26,6 @@ MAX_DATA_LENGTH = MAX_LOCATION_KEY_LENGTH - len("$zla_ps_99_")
 _SHAPES = {shape.value: shape for shape in Shape if shape is not Shape.NONE}
 _TO_STANDARD = str.maketrans("-_", "+/")
 _TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
-_SUBSCRIBERS = frozenset({Role.SUBSCRIBER, Role.PULL_SUBSCRIBER})
-_QUERY_PAIRS = frozenset({(Role.GET, Role.QUERYABLE), (Role.QUERYABLE, Role.GET)})
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The position of a publisher."""
-
-    place: Coordinates
-    role: Role = Role.PUBLISHER
-
-    def matches(self, other: Location) -> bool | None:
-        if type(other) is Region:
-            return other.role in _SUBSCRIBERS and other.place.contains(self.place)
-        return False if type(other) is Point else None
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """The area of a subscriber, queryable or get."""
-
-    place: GeographicRange | Circle | Polygon
-    role: Role
-
-    def matches(self, other: Location) -> bool | None:
-        if type(other) is Point:
-            return self.role in _SUBSCRIBERS and self.place.contains(other.place)
-        if type(other) is Region:
-            return (self.role, other.role) in _QUERY_PAIRS and self.place.meets(other.place)
-        return None
 
 
 class Base64JsonEncoder:
@@ -71,8 +41,7 @@ class Base64JsonEncoder:
         return LocationKey.of_position(_packed(position.to_dict()))
 
     def encode_area(self, area: Area, role: Role) -> tuple[LocationKey, ...]:
-        if role is Role.PUBLISHER:
-            raise InvalidLocationError("role", role, "a publisher has a position, not an area")
+        check_interested(role)
         if isinstance(area, MgrsCell):
             area = area.outline()
         if not isinstance(area, GeographicRange | Circle | Polygon):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 from zenoh_la.encoders.bloom_domain import WORD_BITS, BloomDomain, Cell
-from zenoh_la.encoders.interface import Location
+from zenoh_la.encoders.interface import Location, check_interested
 from zenoh_la.errors import InvalidLocationError, LocationKeyError
 from zenoh_la.keys import BLOOM, LocationKey, Role
 from zenoh_la.values import Area, Coordinates
@@ -76,8 +76,7 @@ class BloomEncoder:
 
     def encode_area(self, area: Area, role: Role) -> tuple[LocationKey, ...]:
         """One filter; for a get one element per cell, as a filter does not match a filter."""
-        if role is Role.PUBLISHER:
-            raise InvalidLocationError("role", role, "a publisher has a position, not an area")
+        check_interested(role)
         cells = self.domain.cells_meeting(area)
         if role is Role.GET:
             return tuple(self._key(self._element(cell), is_filter=False) for cell in cells)

@@ -116,6 +116,8 @@ class BloomDomain:
         """A cell with all its edges."""
         column, row = cell
         west, east = self._longs[column], self._longs[column + 1]
+        if west == 180.0 > east:
+            west = -180.0  # it begins at the antimeridian, which has two names
         return GeographicRange(self._lats[row], west, self._lats[row + 1], east)
 
     def _positions_of(self, cell: Cell) -> GeographicRange:

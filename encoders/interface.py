@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
+from zenoh_la.errors import InvalidLocationError
 from zenoh_la.keys import BASE64_JSON, BLOOM, MGRS, LocationKey, Role
 from zenoh_la.values import Area, Coordinates
 
@@ -31,7 +32,11 @@ class Location(Protocol):
         """Where it is; None if the key alone does not say (Bloom needs its domain)."""
 
     def matches(self, other: Location) -> bool | None:
-        """Whether the two match; None means "ask the other one", and if both say so: no."""
+        """Whether the two match, their roles included if both are known.
+
+        None means "ask the other one", and if both say so they do not match. Of two locations
+        that match in truth none may say no.
+        """
 
 
 class Encoder(Protocol):
@@ -53,3 +58,9 @@ class Encoder(Protocol):
         Raises:
             LocationKeyError: the key's data is wrong.
         """
+
+
+def check_interested(role: Role) -> None:
+    """For `Encoder.encode_area`: a publisher has no area."""
+    if role is Role.PUBLISHER:
+        raise InvalidLocationError("role", role, "a publisher has a position, not an area")

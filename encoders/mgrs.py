@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from zenoh_la.encoders.base64_json import Point, Region
-from zenoh_la.encoders.interface import Location
+from zenoh_la.encoders.interface import Location, check_interested
+from zenoh_la.encoders.locations import Point, Region
 from zenoh_la.encoders.mgrs_cover import DEFAULT_MAX_CELLS, cover
 from zenoh_la.errors import InvalidLocationError, LocationKeyError
 from zenoh_la.keys import MGRS, LocationKey, Role
@@ -51,8 +51,7 @@ class MgrsEncoder:
         return LocationKey.of_mgrs(MgrsCell.at(position).text)
 
     def encode_area(self, area: Area, role: Role) -> tuple[LocationKey, ...]:
-        if role is Role.PUBLISHER:
-            raise InvalidLocationError("role", role, "a publisher has a position, not an area")
+        check_interested(role)
         return tuple(LocationKey.of_mgrs(cell.text) for cell in cover(area, self.max_cells))
 
     def decode(self, key: LocationKey) -> Cell:

@@ -16,6 +16,8 @@ from zenoh_la.values.planar import Planar
 # times with 9 keys on average, 32 cover 2.1 times with 24.
 DEFAULT_MAX_CELLS = 16
 
+_ZONE_M2 = 4.5e11  # 6 by 8 degrees in middle latitudes
+
 GridBounds = tuple[float, float, float, float]
 
 
@@ -41,15 +43,27 @@ def cover(area: Area, max_cells: int = DEFAULT_MAX_CELLS) -> tuple[MgrsCell, ...
         most = max_cells - len(done) - len(level) + 1
         parts = {cell: _parts(cell, area, region, bounds[cell.zone], most) for cell in level}
         waiting = len(level)
+        least = sum(map(_surface, (*done, *level))) / (10 * max_cells)
         for cell in sorted(level, key=lambda cell: len(parts[cell])):
             waiting -= 1
             room = max_cells - len(done) - len(smaller) - waiting
-            if 0 < len(parts[cell]) <= room:
+            if 0 < len(parts[cell]) <= room and _worth_it(cell, len(parts[cell]), least):
                 smaller += parts[cell]
             else:
                 done.append(cell)
         level = smaller
     return tuple(sorted(done, key=lambda cell: cell.path))
+
+
+def _worth_it(cell: MgrsCell, parts: int, least: float) -> bool:
+    """Whether each key more saves enough: else slivers would eat them up."""
+    size = cell.size_m
+    saved = _surface(cell) - parts * (SQUARE_M if size is None else size / 10) ** 2
+    return saved >= least * (parts - 1)
+
+
+def _surface(cell: MgrsCell) -> float:
+    return _ZONE_M2 if cell.size_m is None else float(cell.size_m**2)
 
 
 def _region(area: Area) -> Planar | None:

@@ -11,7 +11,7 @@ from zenoh_la.encoders.base64_json import Base64JsonEncoder
 from zenoh_la.encoders.bloom import BloomEncoder
 from zenoh_la.encoders.interface import Encoder, Location
 from zenoh_la.encoders.mgrs import MgrsEncoder
-from zenoh_la.errors import LocationKeyError, UnknownEncodingError
+from zenoh_la.errors import EncodingNameError, LocationKeyError, UnknownEncodingError
 from zenoh_la.keys import LocationKey, Role
 
 ENTRY_POINT_GROUP = "zenoh_la.encoders"
@@ -29,9 +29,13 @@ def register(name: str, make: Callable[..., Encoder]) -> None:
     Its keys are ``$zla_x_NAME_ROLE_DATA``, made by `LocationKey.of_extension`. A name that is
     taken is refused, so that nobody's keys change their meaning.
     """
-    LocationKey.of_extension(name, Role.PUBLISHER, "0")  # raises if the name fits no key
+    try:
+        LocationKey.of_extension(name, Role.PUBLISHER, "0")
+    except LocationKeyError as exc:
+        problem = "must be lower-case letters, digits and -, at most 32"
+        raise EncodingNameError(name, problem) from exc
     if name in names():
-        raise ValueError(f"an encoding called {name!r} is registered already")
+        raise EncodingNameError(name, "is registered already")
     _encoders[name] = make
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from zenoh_la import encoders
-from zenoh_la.encoders.base64_json import Point, Region
 from zenoh_la.encoders.bloom import Bits
+from zenoh_la.encoders.locations import Point, Region, roles_match
 from zenoh_la.encoders.mgrs import Cell
 from zenoh_la.keys import LocationKey
 from zenoh_la.router_plugin.match import locations_match
-from zenoh_la.values import Circle, MgrsCell
+from zenoh_la.values import Circle, Coordinates, MgrsCell
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +47,25 @@ def explain_match(key_a: str | LocationKey, key_b: str | LocationKey) -> Verdict
 
 
 def _base64(a: Point | Region, b: Point | Region, matches: bool) -> str:
-    if isinstance(a, Point) and isinstance(b, Region) and b.role.name.endswith("SUBSCRIBER"):
+    if not roles_match(a.role, b.role):
+        return f"a {_who(a)} and a {_who(b)} never match"
+    if isinstance(a, Point) and isinstance(b, Region):
         if isinstance(b.place, Circle):
             distance, radius = b.place.centre.distance_m(a.place), b.place.radius_m
             relation = "within" if matches else "beyond"
             return f"{distance:,.1f} m from the centre, {relation} the radius of {radius:,.1f} m"
         return f"the position lies {'in' if matches else 'outside'} the {_kind(b)}"
-    if isinstance(a, Region) and isinstance(b, Region) and {a.role.name, b.role.name} == _QUERY:
-        return f"the {_kind(a)} and the {_kind(b)} {_share(matches)}"
-    return f"a {_who(a)} and a {_who(b)} never match"
-
-
-_QUERY = {"GET", "QUERYABLE"}
+    return f"the {_kind(a)} and the {_kind(b)} {_share(matches)}"
 
 
 def _who(location: Point | Region) -> str:
     return location.role.name.lower().replace("_", " ")
 
 
-def _kind(region: Region) -> str:
-    return type(region.place).shape.name.lower().replace("_", " ")
+def _kind(location: Point | Region) -> str:
+    if isinstance(location.place, Coordinates):
+        return "position"
+    return type(location.place).shape.name.lower().replace("_", " ")
 
 
 def _share(matches: bool) -> str:

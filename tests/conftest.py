@@ -21,8 +21,6 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("ZLA_HYPOTHESIS_PROFILE", "default"))
 
-REPOSITORY = Path(__file__).parent.parent
-
 
 @pytest.fixture(scope="session", autouse=True)
 def _tests_what_it_says() -> None:

@@ -10,8 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from zenoh_la import encoders
     from zenoh_la.encoders import BloomDomain, Precision
     from zenoh_la.errors import (
+        EncodingNameError,
         InvalidLocationError,
         LocationKeyError,
         OutsideDomainError,
@@ -28,6 +30,7 @@ _HOMES = {
     "BloomDomain": "encoders",
     "Circle": "values",
     "Coordinates": "values",
+    "EncodingNameError": "errors",
     "GeographicRange": "values",
     "InvalidLocationError": "errors",
     "LocationKey": "keys",
@@ -43,10 +46,13 @@ _HOMES = {
     "location_match": "router_plugin",
 }
 
+_ROOMS = {"encoders", "errors", "keys", "router_plugin", "values"}
+
 __all__ = [
     "BloomDomain",
     "Circle",
     "Coordinates",
+    "EncodingNameError",
     "GeographicRange",
     "InvalidLocationError",
     "LocationKey",
@@ -59,12 +65,15 @@ __all__ = [
     "Shape",
     "UnknownEncodingError",
     "ZenohLaError",
+    "encoders",
     "location_match",
 ]
 
 
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{home}"), name)

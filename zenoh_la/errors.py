@@ -4,6 +4,7 @@ ZenohLaError
 ├── InvalidLocationError (ValueError)    a position, area or domain that cannot exist
 │   └── OutsideDomainError               a place beyond the Bloom domain's grid
 ├── LocationKeyError (ValueError)        a location key that breaks the grammar
+├── EncodingNameError (ValueError)       a name that an encoding cannot be registered under
 └── UnknownEncodingError (LookupError)   no encoder goes by that name
 
 Each error carries the data that was wrong as attributes and names it in its message.
@@ -14,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "EncodingNameError",
     "InvalidLocationError",
     "LocationKeyError",
     "OutsideDomainError",
@@ -83,6 +85,18 @@ class LocationKeyError(ZenohLaError, ValueError):
 
     def __str__(self) -> str:
         return f"bad location key {_shown(self.key)}: {self.part}: {self.problem}"
+
+
+class EncodingNameError(ZenohLaError, ValueError):
+    """An encoding cannot be registered under that name: it is taken, or fits into no key."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(name, problem)
+        self.name = name
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"no encoding can be called {_shown(self.name)}: {self.problem}"
 
 
 class UnknownEncodingError(ZenohLaError, LookupError):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import cos, sin
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,17 @@ import pytest
 from zenoh_la import (
     Circle,
     Coordinates,
+    EncodingNameError,
     LocationKey,
     LocationKeyError,
+    Polygon,
     Role,
     UnknownEncodingError,
     encoders,
     location_match,
 )
 from zenoh_la.encoders import Location, Place
-from zenoh_la.encoders.base64_json import Region
+from zenoh_la.encoders.locations import Region, roles_match
 from zenoh_la.values import Area
 
 HEMISPHERE_MODULE = Path(__file__)
@@ -37,9 +40,10 @@ class Half:
 
     def matches(self, other: Location) -> bool | None:
         if isinstance(other, Half):
-            return self.side == other.side
-        if isinstance(other, Region) and isinstance(other.place, Circle):
-            return (other.place.centre.lat >= 0) == (self.side == "n")
+            return roles_match(self.role, other.role) and self.side == other.side
+        if isinstance(other, Region):
+            sides = [key.data for key in HemisphereEncoder().encode_area(other.place, other.role)]
+            return roles_match(self.role, other.role) and self.side in sides
         return None
 
 
@@ -51,11 +55,8 @@ class HemisphereEncoder:
         return LocationKey.of_extension(self.name, Role.PUBLISHER, side)
 
     def encode_area(self, area: Area, role: Role) -> tuple[LocationKey, ...]:
-        sides = [
-            side
-            for side, lat in (("n", area.bounds.max_lat), ("s", -area.bounds.min_lat))
-            if lat > 0
-        ]
+        bounds = area.bounds
+        sides = ["n"] * (bounds.max_lat >= 0) + ["s"] * (bounds.min_lat < 0)
         return tuple(LocationKey.of_extension(self.name, role, side) for side in sides)
 
     def decode(self, key: LocationKey) -> Half:
@@ -107,10 +108,10 @@ def test_unknown_encodings_are_refused() -> None:
 
 def test_names_that_are_taken_or_fit_no_key_are_refused(hemisphere: encoders.Encoder) -> None:
     for taken in ("mgrs", "hemisphere"):
-        with pytest.raises(ValueError, match="already"):
+        with pytest.raises(EncodingNameError, match="already"):
             encoders.register(taken, HemisphereEncoder)
     for wrong in ("", "With Space", "under_score", "x" * 40):
-        with pytest.raises(LocationKeyError):
+        with pytest.raises(EncodingNameError, match="lower-case"):
             encoders.register(wrong, HemisphereEncoder)
 
 
@@ -145,7 +146,10 @@ def test_what_was_decoded_is_remembered_within_bounds() -> None:
     assert encoders.decode(key) is encoders.decode(key)
     for i in range(10_000):
         encoders.decode(f"$zla_m_33TVM{i:04}")
-    long = encoders.get("base64_json")
-    assert registry._decode_short.cache_info().currsize <= 8192
-    assert registry._decode_long.cache_info().maxsize == 32
-    assert long.name == "base64_json"
+    assert registry._decode_short.cache_info().currsize == 8192
+    base64_json = encoders.get("base64_json")
+    for i in range(40):
+        ring = [(sin(k / 10) * 5, cos(k / 10) * 5 + i) for k in range(62)]
+        (long,) = base64_json.encode_area(Polygon.from_points(ring), Role.SUBSCRIBER)
+        assert encoders.decode(long) is encoders.decode(long)
+    assert registry._decode_long.cache_info().currsize == 32

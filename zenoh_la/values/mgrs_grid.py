@@ -1,8 +1,8 @@
 """The MGRS grid: its zones, the letters of its squares, and its coordinates.
 
 Which cell a position belongs to is the `mgrs` package's answer, always. It rounds to half a
-millimetre, and gives places within some 1e-9 degrees of a zone's edge (1.003e-5 at 84° north and
-80° south) to the neighbour; `ROUNDING_M` and `ZONE_SLACK_DEG` are more than that.
+millimetre (`ROUNDING_M` is more than that), and draws its zones a hair's breadth off their edges
+(`zone_reach`).
 
 Grid coordinates are metres of easting and northing: UTM in the numbered zones, UPS at the
 poles, both by PROJ.
@@ -23,6 +23,7 @@ from zenoh_la.values.coordinates import Coordinates
 from zenoh_la.values.geodesy import Floats
 
 SQUARE_M = 100_000
+_NEAR_DEG = 1e-4
 
 _BANDS = "CDEFGHJKLMNPQRSTUVWX"
 POLAR = {"A": (-90, -80, -180, 0), "B": (-90, -80, 0, 180)}
@@ -41,7 +42,6 @@ _POLAR_ROWS |= {"B": _POLAR_ROWS["A"], "Z": _POLAR_ROWS["Y"]}
 POLE_M = 2_000_000  # false easting and northing of both poles
 
 ROUNDING_M = 0.01
-ZONE_SLACK_DEG = 2e-5
 
 
 class ZoneEdges(NamedTuple):
@@ -70,20 +70,40 @@ def zone_edges(zone: str) -> ZoneEdges | None:
     return ZoneEdges(south, north, float(west), float(east))
 
 
+@lru_cache(maxsize=2048)
+def zone_reach(zone: str) -> ZoneEdges:
+    """The closed rectangle of all places that are given to a zone, as measured.
+
+    An edge belongs to the zone beyond it, with 4.48e-9 degrees before it in longitude (but not
+    before 9°, 21° and 33° in band X) and 8e-12 in latitude. `MgrsCell.at` moves 6e-8 degrees
+    south of the equator to the north of it, and 1.1e-8 west of Norway's zone into it. Bands C
+    and X reach 1.003e-5 degrees into the polar zones.
+    """
+    edges = zone_edges(zone)
+    assert edges is not None
+    south, north, west, east = edges
+    if zone in POLAR:
+        low, high = (south, -80.00001) if zone in "AB" else (84.00001, north)
+        return ZoneEdges(low, high, west - 1e-4, east + 1e-4)
+    south -= {"C": 1.1e-5, "N": 6.1e-8}.get(zone[2], 1e-11)
+    north -= {"X": -1.1e-5, "M": 5e-8}.get(zone[2], 4e-12)
+    return ZoneEdges(south, north, west - 1.2e-8, east if east in (9, 21, 33) else east - 4e-9)
+
+
 def zones_near(area: GeographicRange) -> list[str]:
     """The grid zones that may have places of an area, and some more."""
     first, last = (
         min(max(int((lat + 80) // 8), 0), len(_BANDS) - 1)
-        for lat in (area.min_lat - ZONE_SLACK_DEG, area.max_lat + ZONE_SLACK_DEG)
+        for lat in (area.min_lat - _NEAR_DEG, area.max_lat + _NEAR_DEG)
     )
     bands = _BANDS[first : last + 1]
     west = int((area.min_long + 180) // 6)
     count = int(area.width // 6) + 4  # one more on either side: irregular zones reach over
     numbers = sorted({(west - 1 + i) % 60 + 1 for i in range(min(count, 60))})
     near = [f"{number:02}{band}" for number in numbers for band in bands]
-    if area.min_lat < -80 + ZONE_SLACK_DEG:
+    if area.min_lat < -80 + _NEAR_DEG:
         near += "AB"
-    if area.max_lat > 84 - ZONE_SLACK_DEG:
+    if area.max_lat > 84 - _NEAR_DEG:
         near += "YZ"
     return [zone for zone in near if zone not in _MISSING]
 
@@ -179,10 +199,8 @@ def grid_bounds(zone: str, area: GeographicRange) -> tuple[float, float, float, 
 
     None if the area lies wholly outside. The rectangle is a little larger than need be.
     """
-    edges = zone_edges(zone)
-    assert edges is not None
-    south = max(area.min_lat, edges.min_lat - ZONE_SLACK_DEG)
-    north = min(area.max_lat, edges.max_lat + ZONE_SLACK_DEG)
+    reach = zone_reach(zone)
+    south, north = max(area.min_lat, reach.min_lat), min(area.max_lat, reach.max_lat)
     spans = [] if south > north else _common_longitudes(zone, area)
     if not spans:
         return None
@@ -201,11 +219,9 @@ def grid_bounds(zone: str, area: GeographicRange) -> tuple[float, float, float, 
 
 
 def _common_longitudes(zone: str, area: GeographicRange) -> list[tuple[float, float]]:
-    edges = zone_edges(zone)
-    assert edges is not None
+    _, _, west, east = zone_reach(zone)
     if zone in POLAR and (area.max_lat > 90 - 0.01 or area.min_lat < -90 + 0.01):
-        return [(edges.min_long, edges.max_long)]  # near the pole any longitude may be this zone's
-    west, east = edges.min_long - ZONE_SLACK_DEG, edges.max_long + ZONE_SLACK_DEG
+        return [(west, east)]  # near the pole any longitude may be this zone's
     common = []
     for turn in (-360.0, 0.0, 360.0):
         a, b = area.min_long + turn, area.min_long + area.width + turn

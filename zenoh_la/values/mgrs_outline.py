@@ -18,9 +18,8 @@ from zenoh_la.values.mgrs_grid import (
     POLAR,
     POLE_M,
     ROUNDING_M,
-    ZONE_SLACK_DEG,
     places,
-    zone_edges,
+    zone_reach,
 )
 from zenoh_la.values.planar import Geometries
 
@@ -30,13 +29,7 @@ _POLE_TURN_DEG = 0.05
 
 def zone_outline(zone: str) -> BaseGeometry:
     """The generous outline of a whole grid zone."""
-    edges = zone_edges(zone)
-    assert edges is not None
-    slack = ZONE_SLACK_DEG
-    south, north = max(edges.min_lat - slack, -90.0), min(edges.max_lat + slack, 90.0)
-    if zone in POLAR:
-        slack = 1e-4
-    west, east = edges.min_long - slack, edges.max_long + slack
+    south, north, west, east = zone_reach(zone)
     box = planar.wrapped(planar.box(south, west, north, east))
     return _with_pole(box, 0.01, zone in "AB") if zone in POLAR else box
 
@@ -62,8 +55,7 @@ _PIECES = {100_000: 64, 10_000: 16, 1_000: 4, 100: 1, 10: 1, 1: 1}
 
 
 def _utm_outlines(zone: str, corners: Sequence[tuple[int, int]], size_m: int) -> Geometries:
-    edges = zone_edges(zone)
-    assert edges is not None
+    south, north, west, east = zone_reach(zone)
     pieces = _PIECES[size_m]
     margin = ROUNDING_M + 4e-7 * (size_m / pieces) ** 2
     low, high = -margin, size_m + margin
@@ -73,18 +65,11 @@ def _utm_outlines(zone: str, corners: Sequence[tuple[int, int]], size_m: int) ->
     n = np.concatenate([np.full(pieces, low), steps, np.full(pieces, high), back])
     corner_e, corner_n = np.array(corners, dtype=float).T
     lats, longs = places(zone, np.add.outer(corner_e, e).ravel(), np.add.outer(corner_n, n).ravel())
-    middle = (edges.min_long + edges.max_long) / 2
+    middle = (west + east) / 2
     longs = middle + (longs - middle + 180.0) % 360.0 - 180.0
-    slack = ZONE_SLACK_DEG
     rows = len(corners), 4 * pieces
     outlines = planar.polygons(lats.reshape(rows), longs.reshape(rows))
-    return planar.clipped(
-        outlines,
-        edges.min_lat - slack,
-        edges.min_long - slack,
-        edges.max_lat + slack,
-        edges.max_long + slack,
-    )
+    return planar.clipped(outlines, south, west, north, east)
 
 
 def _polar_outline(zone: str, easting: int, northing: int, size_m: int) -> BaseGeometry:
@@ -94,9 +79,7 @@ def _polar_outline(zone: str, easting: int, northing: int, size_m: int) -> BaseG
     It is described in that quadrant's own terms: x and y from the pole, both positive, and an
     angle from the y axis.
     """
-    edges = zone_edges(zone)
-    assert edges is not None
-    south, slack = zone in "AB", ZONE_SLACK_DEG
+    reach, south = zone_reach(zone), zone in "AB"
     x, y = easting - POLE_M, northing - POLE_M
     x_near, x_far = sorted((abs(x), abs(x + size_m)))
     y_near, y_far = sorted((abs(y), abs(y + size_m)))
@@ -123,8 +106,9 @@ def _polar_outline(zone: str, easting: int, northing: int, size_m: int) -> BaseG
     outline = planar.polygon(
         np.concatenate([far_lats, near_lats[::-1]]), np.concatenate([longs, longs[::-1]])
     )
-    low, high = max(edges.min_lat - slack, -90.0), min(edges.max_lat + slack, 90.0)
-    clipped: BaseGeometry = planar.clipped(np.array([outline]), low, -540.0, high, 540.0)[0]
+    clipped: BaseGeometry = planar.clipped(
+        np.array([outline]), reach.min_lat, -540.0, reach.max_lat, 540.0
+    )[0]
     return _with_pole(clipped, _POLE_CAP_DEG, south) if at_pole else clipped
 
 

@@ -17,6 +17,7 @@ from zenoh_la.values.rings import polygons_of
 
 _CIRCLE_CORNERS = 128
 _SMALLEST_CIRCLE_M = 0.001
+_LARGEST_CIRCLE_M = 19_960_000.0  # what it leaves out is within 45 km: too small to be seen
 
 
 def geojson(place: Coordinates | Area) -> dict[str, Any]:
@@ -51,8 +52,10 @@ def _drawn_circle(circle: Circle) -> BaseGeometry:
     poles = [pole for pole in (90.0, -90.0) if circle.contains(Coordinates(pole, 0.0))]
     if not poles:
         return planar.wrapped(planar.polygon(lats, longs))
-    if len(poles) == 1:
+    if len(poles) == 1 and circle.radius_m <= _LARGEST_CIRCLE_M:
         return _drawn_cap(lats, (longs + 180.0) % 360.0 - 180.0, poles[0])
+    if circle.radius_m > _LARGEST_CIRCLE_M:
+        return planar.box(-90.0, -180.0, 90.0, 180.0)
     # Both poles are inside: what is left out is a patch about the antipode.
     opposite = circle.centre.long + 180.0
     longs = opposite + (longs - opposite + 180.0) % 360.0 - 180.0

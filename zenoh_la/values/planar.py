@@ -140,7 +140,7 @@ def clipped(
 
 def union(geometries: Sequence[BaseGeometry]) -> BaseGeometry:
     """Several as one."""
-    return shapely.union_all(list(geometries))
+    return polygonal(shapely.union_all(list(geometries)))
 
 
 def rest_of_the_world(geometry: BaseGeometry) -> BaseGeometry:
@@ -154,8 +154,8 @@ def repaired(geometry: BaseGeometry) -> BaseGeometry:
 
 
 def to_geojson(geometry: BaseGeometry) -> dict[str, Any]:
-    """A GeoJSON geometry."""
-    drawn: dict[str, Any] = json.loads(shapely.to_geojson(geometry))
+    """A GeoJSON geometry, outlines counter-clockwise as RFC 7946 has it."""
+    drawn: dict[str, Any] = json.loads(shapely.to_geojson(shapely.orient_polygons(geometry)))
     return drawn
 
 
