@@ -16,6 +16,8 @@ help:
 	@echo "make test-wheel builds the wheel and runs the tests against it, installed"
 	@echo "make check      ruff and mypy --strict"
 	@echo "make bench      the encodings compared: length, speed, false positives, overshoot"
+	@echo "make format     lets ruff put the code in order"
+	@echo "make clean      removes all that the others made"
 
 $(VENV)/.package: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "zenoh-la needs Python 3.11 or newer; none was found" >&2; exit 1; }
@@ -31,6 +33,7 @@ $(VENV)/.dev: $(VENV)/.package
 
 demo: $(VENV)/.package
 	@$(BIN)/zla demo
+	@echo "(zla is $(BIN)/zla; or: . $(BIN)/activate)"
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -m 'not long'

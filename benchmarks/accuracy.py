@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import shapely
 
-from benchmarks.workload import AnyArea, Contender, Keys, areas, positions
+from benchmarks.workload import REGION, AnyArea, Contender, Keys, areas, positions
 from zenoh_la import LocationKey, MgrsCell
 from zenoh_la.encoders import decode
 from zenoh_la.encoders.bloom import BloomEncoder
@@ -44,7 +44,7 @@ def measured(contender: Contender, keys: Keys) -> Accuracy:
             false_negatives += inside and not matches
     surface = sum(_surface(area) for area in wanted)
     covered = sum(_covered(contender, area, k) for area, k in zip(wanted, keys.areas, strict=True))
-    region = 12.0  # square degrees of the workload's region
+    region = _surface(REGION)
     return Accuracy(
         overshoot=covered / surface,
         expected=(covered - surface) / (region * len(wanted) - surface),
@@ -66,5 +66,5 @@ def _covered(contender: Contender, area: AnyArea, keys: tuple[LocationKey, ...])
     cells = [place for place in (decode(key).place for key in keys) if isinstance(place, MgrsCell)]
     if not cells:
         return _surface(area)
-    region = shapely.box(12.0, 45.0, 16.0, 48.0)
+    region = REGION.planar.geometry
     return float(sum(cell.planar.geometry.intersection(region).area for cell in cells))

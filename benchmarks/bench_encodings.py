@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.workload import CONTENDERS, Contender, Keys, areas, keys, positions
 from zenoh_la import Role, location_match
+from zenoh_la.encoders import Location
 from zenoh_la.encoders.registry import _decode as decode_anew
 from zenoh_la.router_plugin.match import locations_match
 
@@ -113,7 +115,7 @@ def bench_match_warm(benchmark: BenchmarkFixture, contender: Contender) -> None:
 
 
 def bench_native(benchmark: BenchmarkFixture) -> None:
-    """What stock Zenoh needs to match two ordinary key expressions of that length."""
+    """What stock Zenoh needs to match two ordinary key expressions."""
     made = [zenoh.KeyExpr(f"temperature/zone{i}/sensor/*") for i in range(60)]
     topics = [zenoh.KeyExpr(f"temperature/zone{i % 60}/sensor/{i}") for i in range(4000)]
     both = [(topic, made[i % 60]) for i, topic in enumerate(topics)]
@@ -123,3 +125,41 @@ def bench_native(benchmark: BenchmarkFixture) -> None:
             a.intersects(b)
 
     run(benchmark, NATIVE, "match new pair", len(both), job)
+
+
+def _queries() -> tuple[list[Location], list[Location]]:
+    encode = CONTENDERS[0].encoder.encode_area
+    gets = [decode_anew(encode(a, Role.GET)[0].written) for a in areas()]
+    queryables = [decode_anew(encode(a, Role.QUERYABLE)[0].written) for a in areas()]
+    return gets, queryables
+
+
+def _mixed(points: Contender, interests: Contender) -> tuple[list[Location], list[Location]]:
+    texts = [key.written for some in keys_of(interests).areas for key in some]
+    published = keys_of(points).positions
+    return [decode_anew(key.written) for key in published], [decode_anew(text) for text in texts]
+
+
+BASE64, MGRS = CONTENDERS[0], CONTENDERS[2]
+OTHERS: dict[str, Callable[[], tuple[list[Location], list[Location]]]] = {
+    "Base64 get, Base64 queryable": _queries,
+    "Base64 position, MGRS cell": lambda: _mixed(BASE64, MGRS),
+    "MGRS position, Base64 area": lambda: _mixed(MGRS, BASE64),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def bench_other_pairs(benchmark: BenchmarkFixture, name: str) -> None:
+    """Get with queryable, and one encoding with another: decoded, never met."""
+    first, second = OTHERS[name]()
+    met = [(a, second[(i * 7) % len(second)]) for i, a in enumerate(first * 3)]
+
+    def fresh() -> tuple[tuple[list[tuple[Location, Location]]], dict[str, Any]]:
+        return ([(copy(a), copy(b)) for a, b in met],), {}
+
+    def job(pairs: list[tuple[Location, Location]]) -> None:
+        for a, b in pairs:
+            locations_match(a, b)
+
+    benchmark.extra_info.update(contender=name, what="match new pair", count=len(met))
+    benchmark.pedantic(job, setup=fresh, rounds=ROUNDS)  # type: ignore[no-untyped-call]

@@ -187,7 +187,7 @@ class BloomDomain:
         fingerprint it must fit.
         """
         try:
-            fields = json.loads(text)
+            fields = json.loads(text, object_pairs_hook=_unique)
         except (ValueError, RecursionError) as exc:
             raise InvalidLocationError("domain", text, f"is not JSON: {exc}") from exc
         if not isinstance(fields, Mapping):
@@ -217,6 +217,13 @@ class BloomDomain:
     def from_file(cls, path: str | Path) -> BloomDomain:
         """Reads the file that all parties share."""
         return cls.from_json(Path(path).read_bytes())
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a field occurs twice")
+    return fields
 
 
 def _library_filter(capacity: int, error_rate: float) -> Any:

@@ -26,6 +26,7 @@ from zenoh_la.errors import LocationKeyError
 __all__ = [
     "MAX_KEY_EXPRESSION_BYTES",
     "MAX_LOCATION_KEY_LENGTH",
+    "WIRE_ROOT",
     "LocationKey",
     "Role",
     "from_wire",

@@ -100,6 +100,20 @@ def test_one_encoding_and_a_topic(zla: Zla) -> None:
     assert zone.out == "$zla_m_33T\n"
 
 
+def test_a_whole_key_expression_is_understood(zla: Zla) -> None:
+    for text in ("$zla_m_33TVM25/temperature/*", "@zla/zla_m_33TVM25/temperature/*"):
+        feature = json.loads(zla("key", "decode", text, "--json").out)
+        assert feature["properties"]["topic"] == "temperature/*"
+        assert zla("key", "match", text, "zla_m_33T").code == 0
+
+
+def test_a_position_outside_the_grid_still_has_its_other_keys(zla: Zla, grid: str) -> None:
+    result = zla("key", "encode", "--at", "0,0", "--bloom-domain", grid)
+    assert result.code == 0
+    assert [line.split()[0] for line in result.out.splitlines()] == ["base64_json", "mgrs"]
+    assert "no bloom key" in result.err
+
+
 def test_decode_for_people(zla: Zla) -> None:
     result = zla("key", "decode", POINT)
     assert result.code == 0
@@ -117,7 +131,8 @@ def test_decode_bloom(zla: Zla, grid: str) -> None:
     assert blind.code == 0
     assert "element" in blind.out
     assert "--bloom-domain" in blind.err
-    assert zla("key", "decode", key, "--format", "wkt").code == 2
+    for machine in ("wkt", "geojson"):
+        assert zla("key", "decode", key, "--format", machine).code == 2
     seen = json.loads(zla("key", "decode", key, "--json", "--bloom-domain", grid).out)
     cell = shapely.from_geojson(json.dumps(seen["geometry"]))
     assert cell.covers(shapely.Point(14.01002, 46.52275))
@@ -141,6 +156,38 @@ def test_match_names_bloom_cells(zla: Zla, grid: str) -> None:
     result = zla("key", "match", element, area, "--bloom-domain", grid)
     assert result.code == 0
     assert "element: cells 5-5" in result.out
+    cells = json.loads(zla("key", "match", element, area, "--bloom-domain", grid, "--json").out)
+    assert cells["cells"][0] == ["5-5"]
+
+
+def test_match_with_the_wrong_domain_says_nothing_else(zla: Zla, grid: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.json")
+    zla("key", "domain", "--range", "0,0,5,5", "--rows", "5", "--columns", "5", "--out", other)
+    common = ("--encoding", "bloom", "--bloom-domain", grid)
+    element = zla("key", "encode", "--at", "46.52275,14.01002", *common).out.strip()
+    result = zla("key", "match", element, element, "--bloom-domain", other)
+    assert (result.code, result.out) == (2, "")
+    assert "320 bits" in result.err
+
+
+def test_a_shared_domain_is_not_overwritten_by_accident(zla: Zla, grid: str) -> None:
+    before = Path(grid).read_text()
+    again = ("key", "domain", "--range", "45,12,48,16", "--out", grid)
+    assert zla(*again).code == 0
+    other = ("key", "domain", "--range", "45,12,48,17", "--out", grid)
+    refused = zla(*other)
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert Path(grid).read_text() == before
+    assert zla(*other, "--force").code == 0
+    assert Path(grid).read_text() != before
+
+
+def test_a_fault_of_ours_is_not_a_no(zla: Zla, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zenoh_la.cli.key.explain_match", lambda *_: 1 / 0)
+    result = zla("key", "match", "zla_m_33T", "zla_m_33T")
+    assert result.code == 70
+    assert "ZeroDivisionError" in result.err
 
 
 @pytest.mark.parametrize(
@@ -165,7 +212,18 @@ def test_match_names_bloom_cells(zla: Zla, grid: str) -> None:
         (("encode", "--at", "1,2", "--encoding", "geohash"), "no encoding is called 'geohash'"),
         (("encode", "--at", "1,2", "--bloom-domain", "/nonexistent"), "does not exist"),
         (("encode", "--at", "1,2", "--topic", "a//b"), "empty chunk"),
+        (("encode", "--at", "1,2", "--digits", ""), "0 to 5 or zone"),
+        (("encode", "--at", "1,2", "--digits", "12"), "0 to 5 or zone"),
+        (("encode", "--at", "1,2", "--role", "get"), "--role goes with an area"),
+        (("encode", "--at", "1,2", "--encoding", ""), "no encoding is called"),
+        (("encode", "--at", "1,2", "--topic", ""), "empty chunk"),
+        (("encode", "--at", "1,2", "--encoding", "bloom"), "zla key domain"),
         (("decode", ""), "single quotes"),
+        (("decode",), "single quotes"),
+        (("match", "$zla_m_10S"), "single quotes"),
+        (("decode", "zla_m_32TPU52"), "names no place"),
+        (("decode", "zla_m_33T/a//b"), "empty chunk"),
+        (("decode", "zla_m_33T", "--json", "--format", "wkt"), "goes without --format"),
         (("decode", "$zla_p_abc"), "bad location key"),
         (("match", "$zla_m_10S", "nonsense"), "prefix"),
         (("domain", "--range", "0,0,1,1", "--rows", "0"), "rows = 0"),

@@ -227,7 +227,9 @@ def test_a_bad_domain_file_names_the_field(change: dict[str, object], field: str
     assert caught.value.field == field
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "null", "[" * 100_000, "{}", b"\xff"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", "null", "[" * 100_000, "{}", b"\xff", '{"rows":1,"rows":2}']
+)
 def test_what_is_no_domain_file(text: str | bytes) -> None:
     with pytest.raises(InvalidLocationError):
         BloomDomain.from_json(text)

@@ -9,8 +9,15 @@ import shapely
 from hypothesis import given
 from shapely.geometry.base import BaseGeometry
 
-from tests.strategies import areas, cells, circles, positions
-from zenoh_la import Circle, Coordinates, GeographicRange, MgrsCell, Polygon
+from tests.strategies import (
+    areas,
+    cells,
+    circles,
+    places_in_an_area,
+    positions,
+    positions_in_range,
+)
+from zenoh_la import BloomDomain, Circle, Coordinates, GeographicRange, MgrsCell, Polygon
 from zenoh_la.values import Area, geojson, wkt
 from zenoh_la.values.geodesy import WGS84
 from zenoh_la.values.outline import merged
@@ -23,6 +30,10 @@ def drawing(place: Coordinates | Area) -> BaseGeometry:
     assert -180 <= west <= east <= 180
     assert -90 <= south <= north <= 90
     assert drawn.is_valid
+    assert not drawn.is_empty
+    for part in shapely.get_parts(drawn):
+        if part.geom_type == "Polygon":
+            assert part.exterior.is_ccw, "RFC 7946"
     return drawn
 
 
@@ -60,6 +71,22 @@ def test_circles_over_poles_and_antimeridian(
     assert drawn.covers(shapely.Point(inside[1], inside[0]))
     assert not circle.contains(Coordinates(*outside))
     assert not drawn.covers(shapely.Point(outside[1], outside[0]))
+
+
+@pytest.mark.parametrize("radius_m", [19_950_000, 19_970_000, 20_003_931.5, 20_037_508])
+def test_circles_about_as_large_as_the_earth(radius_m: float) -> None:
+    for lat in (90.0, 89.99999968357879, 45.0, 0.0, -90.0):
+        for long in (180.0, 179.99999992811559, 0.0, -77.0):
+            assert drawing(Circle(Coordinates(lat, long), radius_m)).area > 0.99 * 360 * 180
+
+
+@given(places_in_an_area(positions_in_range(GeographicRange(-20, 170, 20, -170), 8, 8)))
+def test_bloom_cells_are_drawn_across_the_antimeridian(pair: tuple[Area, Coordinates]) -> None:
+    domain = BloomDomain(GeographicRange(-20, 170, 20, -170), 8, 8, 0.25)
+    area, position = pair
+    drawn = drawing(merged([domain.range_of(cell) for cell in domain.cells_meeting(area)]))
+    longs = {position.long, -position.long} if abs(position.long) == 180 else {position.long}
+    assert any(drawn.covers(shapely.Point(long, position.lat)) for long in longs)
 
 
 def test_cells_of_a_grid_are_drawn_as_one() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -39,9 +40,12 @@ def _options(
 
 
 def main() -> None:
-    """Runs `zla`: exit code 0 for yes and done, 1 for no, 2 for a mistake in what was typed."""
+    """Runs `zla`: exit code 0 for yes and done, 1 for no, 2 for a mistake, 70 for our fault."""
     try:
         app()
     except (ZenohLaError, OSError) as exc:
         typer.echo(f"zla: {exc}", err=True)
         sys.exit(2)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(70)  # a fault of ours; 1 would say "no match"

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from zenoh_la import encoders
 from zenoh_la.cli import options
 from zenoh_la.cli.options import DomainOption, JsonOption
 from zenoh_la.encoders.bloom import BloomEncoder
 from zenoh_la.encoders.bloom_domain import BloomDomain
-from zenoh_la.errors import LocationKeyError
+from zenoh_la.errors import LocationKeyError, OutsideDomainError
 from zenoh_la.keys import BLOOM, LocationKey, Role, join
 from zenoh_la.router_plugin import explain_match
 from zenoh_la.values import (
@@ -25,12 +23,16 @@ from zenoh_la.values import (
     Coordinates,
     GeographicRange,
     MgrsCell,
+    Polygon,
     geojson,
     wkt,
 )
 from zenoh_la.values.outline import merged
 
 app = typer.Typer(help="Location keys: make them, read them, compare them.", no_args_is_help=True)
+
+
+_HOW_TO_GET_A_DOMAIN = "give --bloom-domain FILE; `zla key domain` makes one"
 
 
 class RoleName(StrEnum):
@@ -64,30 +66,46 @@ def encode(
     encoding: Annotated[
         str | None, typer.Option(help="One encoding only: base64_json, mgrs, bloom …")
     ] = None,
-    role: Annotated[RoleName, typer.Option(help="Whose area it is.")] = RoleName.SUBSCRIBER,
+    role: Annotated[
+        RoleName | None, typer.Option(help="Whose area it is.", show_default="subscriber")
+    ] = None,
     topic: Annotated[str | None, typer.Option(help="Print the whole key expression.")] = None,
     bloom_domain: DomainOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """The location keys of a position (--at) or an area (--circle, --range, --wkt, --cell)."""
     place = _place(at, digits, options.area(circle, range_, wkt_text, cell))
+    if role is not None and isinstance(place, Coordinates):
+        raise typer.BadParameter("--role goes with an area: a position is a publisher's")
     domain = options.domain(bloom_domain)
-    names = [encoding] if encoding else [n for n in encoders.names() if n != BLOOM or domain]
-    keys = {name: _encoded(name, domain, place, Role[role.name]) for name in names}
-    texts = {
-        name: [join(key, topic) if topic else key.written for key in made]
-        for name, made in keys.items()
-    }
+    if encoding == BLOOM and domain is None:
+        raise typer.BadParameter(f"Bloom keys need a grid: {_HOW_TO_GET_A_DOMAIN}")
+    names = [encoding] if encoding is not None else list(encoders.names())
+    texts, missing = {}, {}
+    for name in names:
+        if name == BLOOM and domain is None:
+            missing[name] = _HOW_TO_GET_A_DOMAIN
+            continue
+        try:
+            keys = _encoded(name, domain, place, Role[(role or RoleName.SUBSCRIBER).name])
+        except OutsideDomainError as exc:
+            if encoding is not None:
+                raise
+            missing[name] = str(exc)
+        else:
+            texts[name] = [key.written if topic is None else join(key, topic) for key in keys]
+    _print_keys(texts, as_json)
+    for name, why in missing.items():
+        typer.echo(f"(no {name} key: {why})", err=True)
+
+
+def _print_keys(texts: dict[str, list[str]], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(texts, indent=2))
         return
     for name, lines in texts.items():
         for line in lines:
             typer.echo(f"{name:<12} {line}" if len(texts) > 1 else line)
-    if BLOOM not in names and not encoding:
-        typer.echo(
-            "(for a Bloom key give --bloom-domain FILE; `zla key domain` makes one)", err=True
-        )
 
 
 def _place(at: str | None, digits: str | None, area: Area | None) -> Coordinates | Area:
@@ -101,7 +119,7 @@ def _place(at: str | None, digits: str | None, area: Area | None) -> Coordinates
     position = options.position(at)
     if digits is None:
         return position
-    if digits != "zone" and digits not in "012345":
+    if digits not in {"zone", *"012345"}:
         raise typer.BadParameter(f"--digits must be 0 to 5 or zone, not {digits!r}")
     return MgrsCell.at(position, "zone" if digits == "zone" else int(digits))
 
@@ -109,8 +127,6 @@ def _place(at: str | None, digits: str | None, area: Area | None) -> Coordinates
 def _encoded(
     name: str, domain: BloomDomain | None, place: Coordinates | Area, role: Role
 ) -> tuple[LocationKey, ...]:
-    if name == BLOOM and domain is None:
-        raise typer.BadParameter("Bloom keys need --bloom-domain FILE; `zla key domain` makes one")
     encoder = encoders.get(name, domain=domain) if name == BLOOM else encoders.get(name)
     if isinstance(place, Coordinates):
         return (encoder.encode_position(place),)
@@ -119,45 +135,50 @@ def _encoded(
 
 @app.command()
 def decode(
-    key: Annotated[str, typer.Argument(help="In single quotes: shells replace $zla_…")],
+    key: options.KeyArgument = "",
     format_: Annotated[
-        Format, typer.Option("--format", help="How to show the place.")
-    ] = Format.TEXT,
+        Format | None, typer.Option("--format", help="How to show the place.", show_default="text")
+    ] = None,
     bloom_domain: DomainOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """What a location key holds, as text, GeoJSON or WKT to paste into a map."""
-    parsed = LocationKey(key)
-    place = _decoded(parsed, options.domain(bloom_domain))
-    properties = _properties(parsed, place)
-    geometry = None if place is None else geojson(place)
-    feature = {"type": "Feature", "properties": properties, "geometry": geometry}
-    if as_json or format_ is Format.GEOJSON:
-        typer.echo(json.dumps(feature, indent=2 if as_json else None))
-        return
-    if format_ is Format.WKT:
-        if place is None:
-            raise LocationKeyError(key, "data", "a Bloom key's place needs --bloom-domain FILE")
+    if as_json and format_ is not None:
+        raise typer.BadParameter("--json is a GeoJSON feature: it goes without --format")
+    parsed, topic = options.key(key)
+    place, cells = _decoded(parsed, options.domain(bloom_domain))
+    if place is None and (as_json or format_ not in (None, Format.TEXT)):
+        raise LocationKeyError(key, "data", "to show a Bloom key's place give --bloom-domain FILE")
+    properties = {**_properties(parsed, place), "cells": cells, "topic": topic}
+    properties = {name: value for name, value in properties.items() if value is not None}
+    if format_ is Format.WKT and place is not None:
         typer.echo(wkt(place))
         return
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for name, value in properties.items():
-        table.add_row(name, str(value))
-    Console().print(table)
+    geometry = None if place is None else geojson(place)
+    feature = {"type": "Feature", "properties": properties, "geometry": geometry}
+    if not as_json and format_ is not Format.GEOJSON:
+        width = max(map(len, properties))
+        for name, value in properties.items():
+            typer.echo(f"{name:<{width}}  {' '.join(value) if name == 'cells' else value}")
     if place is None:
         typer.echo("(for its place give --bloom-domain FILE)", err=True)
     else:
         typer.echo(json.dumps(feature))
 
 
-def _decoded(key: LocationKey, domain: BloomDomain | None) -> Coordinates | Area | None:
-    location = encoders.decode(key)
+def _decoded(
+    key: LocationKey, domain: BloomDomain | None
+) -> tuple[Coordinates | Area | None, list[str] | None]:
+    """Where a key is, and which cells of the Bloom domain it names."""
+    place = encoders.decode(key).place
+    if isinstance(place, MgrsCell) and not place.exists:
+        raise LocationKeyError(key.written, "data", "names no place: beyond its grid zone's edge")
     if key.encoding != BLOOM or domain is None:
-        return location.place
+        return place, None
     cells = BloomEncoder(domain).cells(key)
     if not cells:
         raise LocationKeyError(key.written, "data", "names no cell of this domain")
-    return merged([domain.range_of(cell) for cell in cells])
+    return merged([domain.range_of(cell) for cell in cells]), [f"{c}-{r}" for c, r in cells]
 
 
 def _properties(key: LocationKey, place: Coordinates | Area | None) -> dict[str, Any]:
@@ -166,12 +187,12 @@ def _properties(key: LocationKey, place: Coordinates | Area | None) -> dict[str,
         properties["role"] = key.role.name.lower()
     if key.is_filter is not None:
         properties["part"] = "filter" if key.is_filter else "element"
-    if isinstance(place, Coordinates):
+    if isinstance(place, Circle | GeographicRange | Polygon) and key.encoding != BLOOM:
+        properties["shape"] = place.shape.name.lower()
+    if isinstance(place, Coordinates | GeographicRange):
         properties |= place.to_dict()
     elif isinstance(place, Circle):
         properties |= {**place.centre.to_dict(), "radius_m": place.radius_m}
-    elif isinstance(place, GeographicRange):
-        properties |= place.to_dict()
     elif isinstance(place, MgrsCell):
         properties |= {"mgrs": place.text, "size_m": place.size_m, **place.centre.to_dict()}
     return properties
@@ -179,22 +200,24 @@ def _properties(key: LocationKey, place: Coordinates | Area | None) -> dict[str,
 
 @app.command()
 def match(
-    key_a: Annotated[str, typer.Argument(help="In single quotes: shells replace $zla_…")],
-    key_b: Annotated[str, typer.Argument(help="The other one; the order does not matter.")],
+    key_a: options.KeyArgument = "",
+    key_b: options.KeyArgument = "",
     bloom_domain: DomainOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Whether two location keys match, and why. Exit code 0 for yes, 1 for no, 2 for a bad key."""
-    verdict = explain_match(key_a, key_b)
+    keys = [options.key(text)[0] for text in (key_a, key_b)]
     domain = options.domain(bloom_domain)
+    cells = [_decoded(key, domain)[1] for key in keys]
+    verdict = explain_match(*keys)
     if as_json:
-        typer.echo(json.dumps({"match": verdict.matches, "reason": verdict.reason}))
+        answer = {"match": verdict.matches, "reason": verdict.reason, "cells": cells}
+        typer.echo(json.dumps({k: v for k, v in answer.items() if k != "cells" or domain}))
     else:
         typer.echo(f"{'yes' if verdict.matches else 'no'}: {verdict.reason}")
-        for key in map(LocationKey, (key_a, key_b)):
-            if domain and key.encoding == BLOOM:
-                cells = " ".join(f"{c}-{r}" for c, r in BloomEncoder(domain).cells(key))
-                typer.echo(f"{'filter' if key.is_filter else 'element'}: cells {cells or 'none'}")
+        for key, named in zip(keys, cells, strict=True):
+            if named is not None:
+                typer.echo(f"{'filter' if key.is_filter else 'element'}: cells {' '.join(named)}")
     raise typer.Exit(0 if verdict.matches else 1)
 
 
@@ -205,13 +228,15 @@ def domain(
     columns: Annotated[int, typer.Option(help="Columns of the grid.")] = 10,
     probability: Annotated[float, typer.Option(help="False positive probability.")] = 0.25,
     out: Annotated[Path | None, typer.Option(help="The file; standard output if absent.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace another domain's file.")] = False,
 ) -> None:
     """Makes the Bloom domain file that all parties share."""
-    bounds = options.area(None, range_, None, None)
-    assert isinstance(bounds, GeographicRange)
-    made = BloomDomain(bounds, rows, columns, probability)
+    made = BloomDomain(options.geographic_range(range_), rows, columns, probability)
     if out is None:
         typer.echo(made.to_json(), nl=False)
         return
+    if out.exists() and not force and out.read_text() != made.to_json():
+        raise typer.BadParameter(f"{out} holds something else; --force replaces it")
     made.to_file(out)
-    typer.echo(f"{out}: {rows * columns} cells, keys of {made.bits} bits, {made.fingerprint}")
+    cells = f"{rows * columns} cells, keys of {made.bits} bits"
+    typer.echo(f"{out}: {cells}, fingerprint {made.fingerprint}")

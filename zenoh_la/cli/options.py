@@ -11,6 +11,7 @@ import typer
 
 from zenoh_la.encoders import BloomDomain
 from zenoh_la.errors import InvalidLocationError
+from zenoh_la.keys import WIRE_ROOT, LocationKey, from_wire, join, split
 from zenoh_la.values import (
     Circle,
     Coordinates,
@@ -52,6 +53,15 @@ DomainOption = Annotated[
         help="The JSON file of the Bloom grid that all parties share.",
     ),
 ]
+KeyArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="KEY",
+        show_default=False,
+        help="A location key, or a key expression that begins with one; in single quotes, as "
+        "shells replace $zla_…",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Output for machines.")]
 
 _Made = TypeVar("_Made")
@@ -72,7 +82,8 @@ def _number(option: str, name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"{option}: {name} must be a number, not {text!r}") from None
+        unit = " (with m, km or deg behind it, if not in metres)" if name == "R" else ""
+        raise typer.BadParameter(f"{option}: {name} must be a number{unit}, not {text!r}") from None
 
 
 def position(text: str) -> Coordinates:
@@ -80,9 +91,20 @@ def position(text: str) -> Coordinates:
     return _checked("--at", Coordinates, *numbers("--at", text, "LAT,LONG"))
 
 
+def key(text: str) -> tuple[LocationKey, str | None]:
+    """A location key, and the topic if a whole key expression was given."""
+    if text.startswith(f"{WIRE_ROOT}/"):
+        text = from_wire(text)
+    if "/" not in text:
+        return LocationKey(text), None
+    first, _, topic = text.partition("/")
+    found = LocationKey(first)
+    return found, split(join(found, topic))[1]
+
+
 def domain(path: Path | None) -> BloomDomain | None:
     """The domain of ``--bloom-domain``."""
-    return None if path is None else _checked("--bloom-domain", BloomDomain.from_file, path)
+    return None if path is None else _checked(f"--bloom-domain {path}", BloomDomain.from_file, path)
 
 
 def area(
@@ -96,11 +118,16 @@ def area(
     if circle is not None:
         return _circle(circle)
     if range_ is not None:
-        edges = numbers("--range", range_, "MIN_LAT,MIN_LONG,MAX_LAT,MAX_LONG")
-        return _checked("--range", GeographicRange, *edges)
+        return geographic_range(range_)
     if wkt is not None:
         return _checked("--wkt", Polygon.from_wkt, wkt)
     return None if cell is None else _checked("--cell", MgrsCell.parse, cell)
+
+
+def geographic_range(text: str) -> GeographicRange:
+    """The range of ``--range``."""
+    edges = numbers("--range", text, "MIN_LAT,MIN_LONG,MAX_LAT,MAX_LONG")
+    return _checked("--range", GeographicRange, *edges)
 
 
 def _circle(text: str) -> Circle:

@@ -161,7 +161,7 @@ def to_geojson(geometry: BaseGeometry) -> dict[str, Any]:
 
 def to_wkt(geometry: BaseGeometry) -> str:
     """The same as WKT."""
-    return shapely.to_wkt(geometry, rounding_precision=-1)
+    return shapely.to_wkt(shapely.orient_polygons(geometry), rounding_precision=-1)
 
 
 def wrapped(geometry: BaseGeometry) -> BaseGeometry:
