@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain, product
+from struct import unpack
 from typing import ClassVar
 
 from zenoh_la.encoders.bloom_domain import WORD_BITS, BloomDomain, Cell
@@ -13,6 +16,7 @@ from zenoh_la.errors import InvalidLocationError, LocationKeyError
 from zenoh_la.keys import BLOOM, LocationKey, Role
 from zenoh_la.values import Area, Coordinates
 
+_REMEMBERED = 65_536  # cells whose bits an encoder keeps: some 10 MB
 _HEX_DIGITS = WORD_BITS // 4
 _WORD = re.compile(rf"0|[1-9a-f][0-9a-f]{{0,{_HEX_DIGITS - 1}}}")
 _WORDS = re.compile(rf"(?:{_WORD.pattern})(?:\.(?:{_WORD.pattern}))*")
@@ -62,7 +66,10 @@ class BloomEncoder:
     def __init__(self, domain: BloomDomain | None = None) -> None:
         self._domain = domain
         if domain is not None:
-            self._element = lru_cache(maxsize=domain.rows * domain.columns)(domain.element)
+            self._element = lru_cache(maxsize=_REMEMBERED)(domain.element)
+
+    def __reduce__(self) -> tuple[type[BloomEncoder], tuple[BloomDomain | None]]:
+        return BloomEncoder, (self._domain,)
 
     @property
     def domain(self) -> BloomDomain:
@@ -80,16 +87,15 @@ class BloomEncoder:
         cells = self.domain.cells_meeting(area)
         if role is Role.GET:
             return tuple(self._key(self._element(cell), is_filter=False) for cell in cells)
-        bits = 0
-        for cell in cells:
-            bits |= self._element(cell)
+        bits = chain.from_iterable(self._element(cell) for cell in cells)
         return (self._key(bits, is_filter=True),)
 
-    def _key(self, bits: int, *, is_filter: bool) -> LocationKey:
-        digits = f"{bits:0{self.domain.bits // 4}x}"
-        words = [digits[i : i + _HEX_DIGITS] for i in range(0, len(digits), _HEX_DIGITS)]
-        text = ".".join(word.lstrip("0") or "0" for word in reversed(words))
-        return LocationKey.of_bloom(text, is_filter=is_filter)
+    def _key(self, bits: Iterable[int], *, is_filter: bool) -> LocationKey:
+        array = bytearray(self.domain.bits // 8)
+        for bit in bits:
+            array[bit >> 3] |= 1 << (bit & 7)
+        words = unpack(f"<{len(array) * 8 // WORD_BITS}I", array)
+        return LocationKey.of_bloom(".".join([f"{w:x}" for w in words]), is_filter=is_filter)
 
     def decode(self, key: LocationKey) -> Bits:
         if not _WORDS.fullmatch(key.data):
@@ -113,9 +119,13 @@ class BloomEncoder:
         if bits.length != self.domain.bits:
             problem = f"has {bits.length} bits, keys of this domain have {self.domain.bits}"
             raise LocationKeyError(key.written, "data", problem)
-        every = [(c, r) for c in range(self.domain.columns) for r in range(self.domain.rows)]
+        array = bits.value.to_bytes(bits.length // 8, "little")
+        columns, rows = range(self.domain.columns), range(self.domain.rows)
+        named = [
+            cell
+            for cell in product(columns, rows)
+            if all(array[bit >> 3] >> (bit & 7) & 1 for bit in self._element(cell))
+        ]
         if bits.is_filter:
-            return [
-                cell for cell in every if self._element(cell) & bits.value == self._element(cell)
-            ]
-        return [cell for cell in every if self._element(cell) == bits.value]
+            return named
+        return [cell for cell in named if len(self._element(cell)) == bits.value.bit_count()]

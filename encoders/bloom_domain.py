@@ -68,8 +68,10 @@ class BloomDomain:
         # Past the antimeridian an edge goes by its own name again (exactly: x - 360 does not
         # round there), so positions are compared with edges as they are, never moved.
         longs = _edges("columns", b.min_long, b.min_long + b.width, columns)
-        put(self, "_before_180", bisect_right(longs, 180.0))
-        put(self, "_longs", tuple(x - 360.0 if x > 180.0 else x for x in longs))
+        before_180 = columns + 1 if not b.crosses_antimeridian else bisect_right(longs[:-1], 180.0)
+        put(self, "_before_180", before_180)
+        named = (x - 360.0 if x > 180.0 else x for x in longs[:-1])
+        put(self, "_longs", (*named, b.max_long))
         if rows * columns > 1_000_000:
             raise InvalidLocationError("rows * columns", rows * columns, "at most a million cells")
         used = len(_library_filter(rows * columns, p).bitarray)
@@ -86,10 +88,10 @@ class BloomDomain:
         The bits of two cells are part of it: a machine whose library hashes otherwise would
         lose messages in silence, so it must be found out when it reads the domain's file.
         """
-        digest = hashlib.sha256(json.dumps(self._to_plain(), sort_keys=True).encode())
-        for cell in ((0, 0), (self.columns - 1, self.rows - 1)):
-            digest.update(b"%x" % self.element(cell))
-        return digest.hexdigest()[:16]
+        grid = " ".join(repr(value) for value in self._to_plain().values())
+        ends = ((0, 0), (self.columns - 1, self.rows - 1))
+        bits = (",".join(map(str, self.element(cell))) for cell in ends)
+        return hashlib.sha256(";".join((grid, *bits)).encode()).hexdigest()[:16]
 
     def cell_at(self, position: Coordinates) -> Cell:
         """The cell that holds a position.
@@ -163,12 +165,12 @@ class BloomDomain:
             if near.meets(GeographicRange(-90.0, strip.min_long, 90.0, strip.max_long)):
                 yield from ((column, row) for row in rows)
 
-    def element(self, cell: Cell) -> int:
-        """The bits of one cell's element, the lowest first."""
+    def element(self, cell: Cell) -> tuple[int, ...]:
+        """The numbers of the bits that are set for one cell, the lowest first."""
         column, row = cell
         one = _library_filter(self.rows * self.columns, self.false_positive_probability)
         one.add(f"{column}-{row}")
-        return int.from_bytes(one.bitarray.tobytes(), "little")
+        return tuple(one.bitarray.search(1))
 
     def _to_plain(self) -> dict[str, Any]:
         grid = {"rows": self.rows, "columns": self.columns, _P: self.false_positive_probability}
@@ -186,6 +188,8 @@ class BloomDomain:
         ``format`` and ``fingerprint`` may be left out of a file written by hand; if there is a
         fingerprint it must fit.
         """
+        if not isinstance(text, str | bytes):
+            raise InvalidLocationError("domain", text, "must be a text")
         try:
             fields = json.loads(text, object_pairs_hook=_unique)
         except (ValueError, RecursionError) as exc:

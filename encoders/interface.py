@@ -62,5 +62,5 @@ class Encoder(Protocol):
 
 def check_interested(role: Role) -> None:
     """For `Encoder.encode_area`: a publisher has no area."""
-    if role is Role.PUBLISHER:
+    if role == Role.PUBLISHER:
         raise InvalidLocationError("role", role, "a publisher has a position, not an area")

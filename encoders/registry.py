@@ -29,13 +29,13 @@ def register(name: str, make: Callable[..., Encoder]) -> None:
     Its keys are ``$zla_x_NAME_ROLE_DATA``, made by `LocationKey.of_extension`. A name that is
     taken is refused, so that nobody's keys change their meaning.
     """
+    if name in names():
+        raise EncodingNameError(name, "is registered already")
     try:
         LocationKey.of_extension(name, Role.PUBLISHER, "0")
     except LocationKeyError as exc:
         problem = "must be lower-case letters, digits and -, at most 32"
         raise EncodingNameError(name, problem) from exc
-    if name in names():
-        raise EncodingNameError(name, "is registered already")
     _encoders[name] = make
 
 

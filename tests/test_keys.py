@@ -79,6 +79,8 @@ def test_parts_of_a_key(
         ("$zla_b_e_1F", "data"),
         ("$zla_x_Geo_s_1", "flag"),
         ("$zla_x_geo_z_1", "flag"),
+        ("$zla_x_mgrs_q_10SGJ06", "flag"),
+        ("$zla_x_bloom_s_1f.1", "flag"),
         ("$zla_m_10S/topic", "data"),
         ("$zla_m_10S\n", "data"),
         ("$zla_p_" + "a" * MAX_LOCATION_KEY_LENGTH, "length"),
@@ -90,6 +92,20 @@ def test_a_bad_key_says_which_part_is_wrong(text: object, part: str) -> None:
     assert caught.value.part == part
     assert len(str(caught.value)) < 300
     assert isinstance(caught.value, ValueError)
+
+
+def test_wrong_types_and_roles_are_named() -> None:
+    key = LocationKey("$zla_m_10S")
+    for call in (
+        lambda: from_wire(None),  # type: ignore[arg-type]
+        lambda: from_wire(b"@zla/zla_m_10S/x"),  # type: ignore[arg-type]
+        lambda: join(key, None),  # type: ignore[arg-type]
+        lambda: join("$zla_m_10S", "a"),  # type: ignore[arg-type]
+        lambda: join(key, "\ud800"),
+        lambda: LocationKey.of_area(Role.PUBLISHER, 1, "AAAA"),
+    ):
+        with pytest.raises(LocationKeyError):
+            call()
 
 
 def test_an_empty_key_reminds_of_the_shell() -> None:

@@ -32,7 +32,10 @@ def _shown(value: object) -> str:
         return f"an integer of {value.bit_length()} bits"  # repr() of it may itself raise
     if isinstance(value, str | bytes) and len(value) > _SHOWN:
         return f"{value[:_SHOWN]!r}… ({len(value)} long)"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # an integer too long to print, a list too deep, somebody's own class
+        return f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 

@@ -114,6 +114,8 @@ class LocationKey:
             encoding, is_filter = BLOOM, match["part"] == "f"
         else:
             encoding, role = match["name"], _ROLES[match["own_role"]]
+            if encoding in (MGRS, BLOOM):  # base64_json fits no key
+                raise LocationKeyError(text, "flag", f"{encoding} has a flag of its own")
         put = object.__setattr__
         put(self, "written", text if text[0] == "$" else f"${text}")
         put(self, "encoding", encoding)
@@ -130,6 +132,8 @@ class LocationKey:
     @classmethod
     def of_area(cls, role: Role, shape: int, data: str) -> LocationKey:
         """The key of a Base64-JSON area."""
+        if role == Role.PUBLISHER:
+            raise LocationKeyError(data, "role", "a publisher has a position, not an area")
         return cls(f"$zla_{role}_{shape}_{data}")
 
     @classmethod
@@ -162,6 +166,8 @@ def join(key: LocationKey, topic: str) -> str:
     >>> join(LocationKey("$zla_m_10SGJ06"), "temperature/external")
     '$zla_m_10SGJ06/temperature/external'
     """
+    if not isinstance(key, LocationKey) or not isinstance(topic, str):
+        raise LocationKeyError((key, topic), "expression", "needs a LocationKey and a topic")
     expression = f"{key.written}/{topic}"
     _check_topic(expression, topic)
     return expression
@@ -199,6 +205,8 @@ def to_wire(expression: str) -> str:
 
 def from_wire(expression: str) -> str:
     """The written form of a located key expression that travelled."""
+    if not isinstance(expression, str):
+        raise LocationKeyError(expression, "expression", "must be a text")
     root, _, rest = expression.partition("/")
     if root != WIRE_ROOT or not rest.startswith("zla_"):
         raise LocationKeyError(expression, "prefix", f"does not begin with {WIRE_ROOT}/zla_")
@@ -212,7 +220,11 @@ _CHUNK = re.compile(r"\*\*|\*|(?!\$\*\Z)(?:[^*$#?/]|\$\*(?!\$))+", re.DOTALL)
 
 def _check_topic(expression: str, topic: str) -> None:
     """Zenoh's own rules; a key expression that is too long would make it panic."""
-    if len(expression.encode("utf-8", "surrogatepass")) > MAX_KEY_EXPRESSION_BYTES:
+    try:
+        length = len(expression.encode())
+    except UnicodeEncodeError as exc:
+        raise LocationKeyError(expression, "topic", f"is not Unicode: {exc.reason}") from exc
+    if length > MAX_KEY_EXPRESSION_BYTES:
         problem = f"the whole is over {MAX_KEY_EXPRESSION_BYTES} bytes"
         raise LocationKeyError(expression, "topic", problem)
     chunks = topic.split("/")

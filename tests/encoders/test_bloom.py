@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import subprocess
 import sys
+import tracemalloc
 from itertools import product
 from pathlib import Path
 
@@ -56,7 +58,7 @@ def test_golden_keys_that_must_never_change() -> None:
     )
     (area,) = BloomEncoder(COARSE).encode_area(GeographicRange(1.1, 2.1, 2.4, 2.9), Role.SUBSCRIBER)
     assert area.written == ("$zla_b_f_1000020.404.0.1000.40400.40000.80.80020000.40000000.0")
-    assert COARSE.fingerprint == "8e775f530c8588cc"
+    assert COARSE.fingerprint == "c3a19712c0e8e5cd"
 
 
 def test_the_thesis_example_covers_six_cells() -> None:
@@ -168,6 +170,36 @@ def test_a_world_domain_at_its_seams() -> None:
     assert (0, 3) in world.cells_meeting(Circle(Coordinates(90, 100), 5))
 
 
+def test_the_eastern_edge_is_not_lost_to_rounding() -> None:
+    rng = random.Random(9)
+    for _ in range(2_000):
+        west, east = rng.uniform(-180, 180), rng.choice((180.0, rng.uniform(-180, 180)))
+        domain = BloomDomain(GeographicRange(10, west, 20, east), 3, rng.randint(1, 9), 0.25)
+        corner = Coordinates(20, east)
+        assert domain.cell_at(corner) == (domain.columns - 1, 2)
+        edge = GeographicRange(10, east, 20, east)
+        assert domain.cell_at(corner) in domain.cells_meeting(edge)
+
+
+def test_a_large_grid_takes_little_memory() -> None:
+    domain = BloomDomain(GeographicRange(-90, -180, 90, 180), 200, 200, 0.25)
+    encoder = BloomEncoder(domain)
+    tracemalloc.start()
+    (key,) = encoder.encode_area(domain.bounds, Role.SUBSCRIBER)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 60_000_000
+    assert location_match(encoder.encode_position(Coordinates(50, 50)), key)
+    assert len(encoder.cells(key)) == 40_000
+
+
+def test_an_encoder_can_be_sent_to_a_worker() -> None:
+    position = Coordinates(1, 1)
+    for encoder in (BloomEncoder(COARSE), encoders.get("mgrs"), encoders.get("base64_json")):
+        sent = pickle.loads(pickle.dumps(encoder))
+        assert sent.encode_position(position) == encoder.encode_position(position)
+
+
 def test_a_get_is_one_element_per_cell() -> None:
     encoder = BloomEncoder(COARSE)
     keys = encoder.encode_area(GeographicRange(1.1, 2.1, 2.4, 2.9), Role.GET)
@@ -228,7 +260,7 @@ def test_a_bad_domain_file_names_the_field(change: dict[str, object], field: str
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", "null", "[" * 100_000, "{}", b"\xff", '{"rows":1,"rows":2}']
+    "text", ["", "[]", None, 5, "{", "null", "[" * 100_000, "{}", b"\xff", '{"rows":1,"rows":2}']
 )
 def test_what_is_no_domain_file(text: str | bytes) -> None:
     with pytest.raises(InvalidLocationError):

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import areas_about, positions
-from zenoh_la import Circle, Coordinates, GeographicRange, InvalidLocationError, MgrsCell, encoders
+from zenoh_la import (
+    Circle,
+    Coordinates,
+    GeographicRange,
+    InvalidLocationError,
+    MgrsCell,
+    Role,
+    encoders,
+    location_match,
+)
 from zenoh_la.encoders.mgrs_cover import cover
 from zenoh_la.values.geodesy import WGS84
 
@@ -32,6 +41,19 @@ def test_a_cover_misses_no_point(seed: int) -> None:
         cells = cover(circle, max_cells)
         for place in places_in(circle, rng, 100):
             assert any(cell.contains(place) for cell in cells), (circle, place, max_cells)
+
+
+def test_beside_the_meridian_near_a_pole() -> None:
+    """Half a millimetre of rounding is a large angle there, and may be another zone."""
+    rng = random.Random(8)
+    encoder = encoders.get("mgrs")
+    for _ in range(400):
+        lat = rng.choice((-1, 1)) * (90 - 10 ** rng.uniform(-7, -1))
+        nudge = rng.choice((-1, 1)) * 10 ** rng.uniform(-7, -3)
+        long = rng.choice((nudge, 180 - abs(nudge), -180 + abs(nudge)))
+        key = encoder.encode_position(Coordinates(lat, long))
+        keys = encoder.encode_area(GeographicRange(lat, long, lat, long), Role.SUBSCRIBER)
+        assert any(location_match(key, k) for k in keys), (lat, long)
 
 
 @given(st.data(), positions, st.integers(1, 40))

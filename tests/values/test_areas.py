@@ -165,6 +165,22 @@ class TestPolygon:
         assert Polygon.from_wkt(area.to_wkt()) == area
         assert pickle.loads(pickle.dumps(area)).contains(Coordinates(*area.polygons[0][0][0]))
 
+    def test_two_that_meet_only_on_the_antimeridian(self) -> None:
+        a = Polygon.from_wkt(
+            "MULTIPOLYGON(((170 0,180 0,180 1,170 0)),((-180 10,-170 10,-180 11,-180 10)))"
+        )
+        b = Polygon.from_wkt(
+            "MULTIPOLYGON(((170 10.5,180 10.4,180 10.6,170 10.5)),"
+            "((-180 20,-170 20,-180 21,-180 20)))"
+        )
+        assert a.meets(b)
+        assert b.meets(a)
+
+    def test_what_is_no_polygon_at_all(self) -> None:
+        for wrong in (5, [5], None, (), [()], "text"):
+            with pytest.raises(InvalidLocationError):
+                Polygon(wrong)  # type: ignore[arg-type]
+
 
 class TestAreaFrom:
     centre: ClassVar = {"lat": 48.0, "long": 14.0}
@@ -187,7 +203,9 @@ class TestAreaFrom:
         ("shape", "data", "field"),
         [
             (Shape.NONE, {}, "shape"),
+            ([], {}, "shape"),
             (Shape.CIRCLE, None, "CIRCLE"),
+            (Shape.CIRCLE, {"r": 1, "x" * 40_000: 1}, "x" * 40),
             (Shape.CIRCLE, {"c": {"lat": 0, "long": 0}}, "r"),
             (Shape.CIRCLE, {"r": 5}, "c"),
             (Shape.CIRCLE, {"r": -1, "c": {"lat": 0, "long": 0}}, "r"),

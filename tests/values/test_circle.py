@@ -95,6 +95,19 @@ def test_circles_meet_if_their_radii_bridge_the_distance(a: Circle, b: Circle) -
         assert a.meets(b) == (gap < 0)
 
 
+def test_circles_that_touch_meet() -> None:
+    rng = random.Random(3)
+    for _ in range(2_000):
+        a = Coordinates(rng.uniform(-90, 90), rng.uniform(-180, 180))
+        inner, outer = 10 ** rng.uniform(0, 5), 10 ** rng.uniform(0, 5)
+        azimuth = rng.uniform(0, 360)
+        touch, b = (WGS84.Direct(a.lat, a.long, azimuth, d) for d in (inner, inner + outer))
+        place, other = (Coordinates(end["lat2"], end["lon2"]) for end in (touch, b))
+        circles = Circle(a, inner), Circle(other, outer)
+        if all(circle.contains(place) for circle in circles):
+            assert circles[0].meets(circles[1])
+
+
 def nearest_m(centre: Coordinates, edges: list[tuple[Coordinates, Coordinates]]) -> float:
     """Distance to edges straight in longitude and latitude, by brute force and refinement."""
     best = math.inf

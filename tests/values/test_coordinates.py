@@ -41,6 +41,16 @@ def test_a_position_cannot_be_invalid(lat: object, long: object, field: str) -> 
     assert isinstance(caught.value, ValueError)
 
 
+def test_an_error_can_always_be_printed() -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for wrong in ([10**5000], deep, 10**5000, "x" * 10**6):
+        with pytest.raises(InvalidLocationError) as caught:
+            Coordinates(wrong, 0)  # type: ignore[arg-type]
+        assert len(str(caught.value)) < 300
+
+
 def test_numbers_of_any_kind_become_floats() -> None:
     position = Coordinates(np.float32(1.5), Fraction(5, 2))  # type: ignore[arg-type]
     assert position == Coordinates(1.5, 2.5)

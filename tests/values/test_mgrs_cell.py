@@ -51,9 +51,9 @@ def test_what_is_no_cell(text: object) -> None:
 
 
 def test_a_path_is_checked_too() -> None:
-    for path in ("", "1NBA", "10SGJ0", "10SG", "nonsense"):
+    for path in ("", "1NBA", "10SGJ0", "10SG", "nonsense", 5, None):
         with pytest.raises(InvalidLocationError):
-            MgrsCell(path)
+            MgrsCell(path)  # type: ignore[arg-type]
 
 
 @given(positions, digits)

@@ -6,6 +6,7 @@ An MGRS cell, in `zenoh_la.values.mgrs_cell`, is an area too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Protocol
@@ -195,7 +196,8 @@ class Circle:
 
     def meets(self, other: Area) -> bool:
         if isinstance(other, Circle):
-            return self.centre.distance_m(other.centre) <= self.radius_m + other.radius_m
+            reach_m = self.radius_m + other.radius_m + geodesy.ROUNDING_M
+            return self.centre.distance_m(other.centre) <= reach_m
         if other.planar is None:
             return other.meets(self)
         return circle_meets(self, other.planar)
@@ -223,6 +225,10 @@ class Polygon:
     planar: Planar = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.polygons, Sequence) or not all(
+            isinstance(polygon, Sequence) for polygon in self.polygons
+        ):
+            raise InvalidLocationError("polygons", self.polygons, "must be polygons of rings")
         checked = tuple(
             tuple(rings.ring(f"polygons[{i}][{j}]", ring) for j, ring in enumerate(polygon))
             for i, polygon in enumerate(self.polygons)

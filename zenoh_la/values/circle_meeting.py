@@ -7,6 +7,7 @@ too early.
 
 from __future__ import annotations
 
+from math import cos, hypot, radians
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,15 +20,20 @@ if TYPE_CHECKING:
     from zenoh_la.values.planar import Planar
 
 _GENEROUS_M = 0.5
-_ROUNDING_M = 1e-6
 _MAX_PIECES = 200_000
 """Beyond this many undecided pieces the answer is yes: hostile shapes stay cheap, and safe."""
 
 
 def circle_meets(circle: Circle, region: Planar) -> bool:
-    """Whether the two share a point; generous by at most half a metre."""
-    centre, reach_m = circle.centre, circle.radius_m + _ROUNDING_M
+    """Whether the two share a point; generous by at most half a metre.
+
+    By more only if an edge runs along the circle for thousands of kilometres within metres:
+    then the pieces become too many.
+    """
+    centre, reach_m = circle.centre, circle.radius_m + geodesy.ROUNDING_M
     if not circle.bounds.meets(type(circle.bounds)(*region.bounds)):
+        return False
+    if _far_away(circle, region):
         return False
     if region.contains(centre.lat, centre.long):
         return True
@@ -59,6 +65,20 @@ def circle_meets(circle: Circle, region: Planar) -> bool:
         ]
         pieces, ends = halves[:4], halves[4:]
     return False
+
+
+def _far_away(circle: Circle, region: Planar) -> bool:
+    """A quick no: the middle of the region's bounds is further than all of them reach."""
+    south, west, north, east = region.bounds
+    equatorward = 0.0 if south <= 0.0 <= north else min(abs(south), abs(north))
+    half_m = (
+        geodesy.MAX_CURVATURE_RADIUS_M
+        / 2
+        * hypot(radians(north - south), radians(east - west) * cos(radians(equatorward)))
+    )
+    middle = (south + north) / 2, (west + east) / 2
+    away_m = geodesy.distance_m(circle.centre.lat, circle.centre.long, *middle)
+    return away_m - half_m > circle.radius_m + 1.0
 
 
 def circle_rim(circle: Circle, radius_m: float, corners: int) -> tuple[Floats, Floats]:

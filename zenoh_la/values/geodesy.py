@@ -26,7 +26,7 @@ HALF_EQUATOR_M = pi * EQUATOR_RADIUS_M
 M_PER_DEGREE = 111_194.93
 
 # Cartesian coordinates are off by some nanometres, and so is the geodesic.
-_ROUNDING_M = 1e-6
+ROUNDING_M = 1e-6
 
 
 def distance_m(lat_a: float, long_a: float, lat_b: float, long_b: float) -> float:
@@ -62,11 +62,11 @@ def chord_limits(radius_m: float) -> tuple[float, float]:
     to half the circle; nearer the antipode every chord is longer than the arc's diameter).
     For a radius of 1 km the undecided ring is 2 µm wide, for 200 km 8 m.
     """
-    outside = (radius_m + _ROUNDING_M) ** 2
+    outside = (radius_m + ROUNDING_M) ** 2
     half_angle = radius_m / (2 * MIN_CURVATURE_RADIUS_M)
     if half_angle >= pi / 2:
         return -1.0, outside
-    inside = 2 * MIN_CURVATURE_RADIUS_M * sin(half_angle) - _ROUNDING_M
+    inside = 2 * MIN_CURVATURE_RADIUS_M * sin(half_angle) - ROUNDING_M
     return (inside * inside if inside > 0 else -1.0), outside
 
 
@@ -77,7 +77,7 @@ def reach_degrees(lat: float, radius_m: float) -> tuple[float, float]:
     angle in longitude is at least ``p * sin(angle)`` away, ``p`` being the distance from the
     Earth's axis; a circle as wide as ``p`` may reach every longitude.
     """
-    reach_m = radius_m + _ROUNDING_M
+    reach_m = radius_m + ROUNDING_M
     x, y, _ = cartesian(lat, 0.0)
     axis_distance = hypot(x, y)
     long_reach = degrees(asin(reach_m / axis_distance)) if reach_m < axis_distance else 180.0

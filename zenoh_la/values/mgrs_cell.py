@@ -48,7 +48,7 @@ class MgrsCell:
     _planar: Planar | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if type(self).parse(_written(self.path)).path != self.path:
+        if not isinstance(self.path, str) or MgrsCell.parse(_written(self.path)).path != self.path:
             raise InvalidLocationError("path", self.path, "is no path of an MGRS cell")
 
     @classmethod

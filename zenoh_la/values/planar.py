@@ -64,11 +64,7 @@ class Planar:
             return True
         if self.geometry.intersects(other.geometry):
             return True
-        if self.max_long == 180.0 and other.min_long == -180.0:
-            return self._meets_across_the_antimeridian(other)
-        if self.min_long == -180.0 and other.max_long == 180.0:
-            return other._meets_across_the_antimeridian(self)
-        return False
+        return self._meets_to_the_east(other) or other._meets_to_the_east(self)
 
     def meets_each(self, geometries: NDArray[Any]) -> NDArray[np.bool_]:
         """`meets` for many geometries at once."""
@@ -82,8 +78,11 @@ class Planar:
     def reaches_pole(self) -> bool:
         return self.max_lat == 90.0 or self.min_lat == -90.0
 
-    def _meets_across_the_antimeridian(self, eastern: Planar) -> bool:
-        moved = affinity.translate(eastern.geometry, xoff=_FULL_CIRCLE)
+    def _meets_to_the_east(self, other: Planar) -> bool:
+        """Whether the other one goes on where this one ends at the antimeridian."""
+        if self.max_long < 180.0 or other.min_long > -180.0:
+            return False
+        moved = affinity.translate(other.geometry, xoff=_FULL_CIRCLE)
         return bool(self.geometry.intersects(moved))
 
     def inner_place(self) -> Coordinates:

@@ -34,7 +34,7 @@ def area_from(
     >>> area_from(Shape.CIRCLE, {"r": 2, "unit": "km", "c": {"lat": 48, "long": 14}})
     Circle(centre=Coordinates(lat=48.0, long=14.0), radius_m=2000.0)
     """
-    if shape not in _FIELDS:
+    if not isinstance(shape, Shape) or shape not in _FIELDS:
         raise InvalidLocationError("shape", shape, "has no area")
     _check_fields(shape.name, data, _FIELDS[shape])
     if shape is Shape.GEOGRAPHIC_RANGE:
@@ -57,7 +57,7 @@ def _check_fields(name: str, data: Any, known: set[str]) -> None:
         raise InvalidLocationError(name, data, "must be a mapping")
     for field_name in data:
         if field_name not in known:
-            raise InvalidLocationError(str(field_name), data, f"is no field of a {name}")
+            raise InvalidLocationError(str(field_name)[:40], data, f"is no field of a {name}")
 
 
 def _circle(data: Mapping[str, Any], own_position: Coordinates | None) -> Circle:
@@ -76,6 +76,8 @@ def _circle(data: Mapping[str, Any], own_position: Coordinates | None) -> Circle
     try:
         return Circle(centre, r * _UNITS_M[unit])
     except InvalidLocationError as exc:
+        if exc.field != "radius_m":
+            raise
         raise InvalidLocationError("r", data["r"], f"in {unit}: {exc.problem} m") from exc
 
 
