@@ -21,6 +21,7 @@ from zenoh_la.values import (
     area_from,
     position_from,
 )
+from zenoh_la.values.checks import unique_fields
 
 MAX_DATA_LENGTH = MAX_LOCATION_KEY_LENGTH - len("$zla_ps_99_")
 _SHAPES = {shape.value: shape for shape in Shape if shape is not Shape.NONE}
@@ -91,15 +92,8 @@ def _unpacked(key: LocationKey) -> dict[str, Any]:
     return fields
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):  # other parsers keep the first one: refuse rather than differ
-        raise ValueError("a field occurs twice")
-    return fields
-
-
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-_reader = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant)
+_reader = json.JSONDecoder(object_pairs_hook=unique_fields, parse_constant=_no_constant)

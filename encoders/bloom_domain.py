@@ -17,7 +17,7 @@ from pybloom_live import BloomFilter
 from zenoh_la.errors import InvalidLocationError, OutsideDomainError
 from zenoh_la.keys import MAX_LOCATION_KEY_LENGTH
 from zenoh_la.values import Area, Coordinates, GeographicRange
-from zenoh_la.values.checks import finite, whole
+from zenoh_la.values.checks import finite, unique_fields, whole
 
 WORD_BITS = 32
 _FORMAT = "zenoh-la Bloom domain 1"
@@ -54,10 +54,8 @@ class BloomDomain:
     def __post_init__(self) -> None:
         if not isinstance(self.bounds, GeographicRange):
             raise InvalidLocationError("bounds", self.bounds, "must be a GeographicRange")
-        rows, columns = (
-            whole("rows", self.rows, 1, 100_000),
-            whole("columns", self.columns, 1, 100_000),
-        )
+        rows = whole("rows", self.rows, 1, 100_000)
+        columns = whole("columns", self.columns, 1, 100_000)
         p = finite(_P, self.false_positive_probability, 1e-9, 0.99)
         put = object.__setattr__
         put(self, "rows", rows)
@@ -191,7 +189,7 @@ class BloomDomain:
         if not isinstance(text, str | bytes):
             raise InvalidLocationError("domain", text, "must be a text")
         try:
-            fields = json.loads(text, object_pairs_hook=_unique)
+            fields = json.loads(text, object_pairs_hook=unique_fields)
         except (ValueError, RecursionError) as exc:
             raise InvalidLocationError("domain", text, f"is not JSON: {exc}") from exc
         if not isinstance(fields, Mapping):
@@ -221,13 +219,6 @@ class BloomDomain:
     def from_file(cls, path: str | Path) -> BloomDomain:
         """Reads the file that all parties share."""
         return cls.from_json(Path(path).read_bytes())
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a field occurs twice")
-    return fields
 
 
 def _library_filter(capacity: int, error_rate: float) -> Any:

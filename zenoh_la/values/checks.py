@@ -1,4 +1,4 @@
-"""Numbers that are what they should be, or an error that names them."""
+"""Input that is what it should be, or an error that names it."""
 
 from __future__ import annotations
 
@@ -54,3 +54,11 @@ def whole(field: str, value: Any, low: int, high: int) -> int:
     if not low <= number <= high:
         raise InvalidLocationError(field, number, f"must be between {low} and {high}")
     return number
+
+
+def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For `json`: an object; one with a field twice is refused, as parsers read it differently."""
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a field occurs twice")
+    return fields
