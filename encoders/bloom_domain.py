@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import ceil, inf, nextafter
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from pybloom_live import BloomFilter
 from zenoh_la.errors import InvalidLocationError, OutsideDomainError
 from zenoh_la.keys import MAX_LOCATION_KEY_LENGTH
 from zenoh_la.values import Area, Coordinates, GeographicRange
-from zenoh_la.values.checks import finite, unique_fields, whole
+from zenoh_la.values.checks import finite, just_below, unique_fields, whole
 
 WORD_BITS = 32
 _FORMAT = "zenoh-la Bloom domain 1"
@@ -125,10 +125,11 @@ class BloomDomain:
         column, row = cell
         closed = self.range_of(cell)
         north, east = closed.max_lat, closed.max_long
-        if column < self.columns - 1:
-            east = nextafter(east, -inf)
+        full_circle = self._longs[0] == -180.0 and self._longs[-1] == 180.0
+        if column < self.columns - 1 or full_circle:
+            east = just_below(east)
         if row < self.rows - 1:
-            north = nextafter(north, -inf)
+            north = just_below(north)
         return GeographicRange(closed.min_lat, closed.min_long, north, east)
 
     def cells_meeting(self, area: Area) -> list[Cell]:

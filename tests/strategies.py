@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import nextafter
-
 from hypothesis import strategies as st
 
 from zenoh_la.values import Circle, Coordinates, GeographicRange, MgrsCell, Polygon
@@ -131,7 +129,3 @@ def positions_in_range(
     long = area.min_long + area.width * along
     lat = min(area.min_lat + (area.max_lat - area.min_lat) * up, area.max_lat)
     return Coordinates(lat, max(-180.0, long - 360.0 if long > 180.0 else long))
-
-
-def just_below(value: float) -> float:
-    return nextafter(value, -1e300)

@@ -70,7 +70,7 @@ def test_encode_without_a_domain_says_how_to_get_one(zla: Zla) -> None:
     "option",
     [
         ("--circle", "46.5,14,2000"),
-        ("--circle", "46.5,14,2km"),
+        ("--circle", "46.5,14\n,2km"),
         ("--circle", "46.5,14,0.5deg"),
         ("--range", "45,13,47,15"),
         ("--range", "-10,170,10,-170"),
@@ -181,6 +181,9 @@ def test_a_shared_domain_is_not_overwritten_by_accident(zla: Zla, grid: str) -> 
     assert Path(grid).read_text() == before
     assert zla(*other, "--force").code == 0
     assert Path(grid).read_text() != before
+    Path(grid).write_bytes(b"\xff\xfe")
+    assert "--force" in zla(*other).err
+    assert zla(*other[:-1], "/dev/null").code == 0
 
 
 def test_a_fault_of_ours_is_not_a_no(zla: Zla, monkeypatch: pytest.MonkeyPatch) -> None:

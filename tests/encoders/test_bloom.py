@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybloom_live import BloomFilter
 
-from tests.strategies import areas, just_below, positions_in_range
+from tests.strategies import areas, positions_in_range
 from zenoh_la import (
     BloomDomain,
     Circle,
@@ -32,6 +32,7 @@ from zenoh_la import (
 from zenoh_la.encoders.bloom import BloomEncoder
 from zenoh_la.router_plugin.match import locations_match
 from zenoh_la.values import Area
+from zenoh_la.values.checks import just_below
 
 GRID = GeographicRange(0, 0, 5, 5)
 COARSE = BloomDomain(GRID, 10, 10, 0.25)
@@ -160,6 +161,14 @@ def test_outside_the_domain() -> None:
     with pytest.raises(OutsideDomainError, match="outside the Bloom domain"):
         COARSE.cells_meeting(Circle(Coordinates(10, 10), 1000))
     assert COARSE.cells_meeting(GeographicRange(4.9, 4.9, 60, 60)) == [(9, 9)]
+
+
+def test_no_cell_too_many_at_zero_and_at_the_antimeridian() -> None:
+    about_zero = BloomDomain(GeographicRange(-1, -1, 1, 1), 2, 2, 0.25)
+    assert about_zero.cells_meeting(GeographicRange(0, 0, 0.5, 0.5)) == [(1, 1)]
+    assert about_zero.cell_at(Coordinates(-1e-15, -1e-15)) == (0, 0)
+    world = BloomDomain(GeographicRange(-90, -180, 90, 180), 10, 10, 0.25)
+    assert world.cells_meeting(GeographicRange(5, -180, 6, -170)) == [(0, 5)]
 
 
 def test_a_world_domain_at_its_seams() -> None:

@@ -8,7 +8,6 @@ from hypothesis import given
 
 from tests.strategies import (
     areas,
-    just_below,
     places_in_an_area,
     polygons,
     positions,
@@ -16,6 +15,7 @@ from tests.strategies import (
 )
 from zenoh_la import Circle, Coordinates, GeographicRange, InvalidLocationError, Polygon, Shape
 from zenoh_la.values import Area, area_from
+from zenoh_la.values.checks import just_below
 
 NORTH, SOUTH = Coordinates(90, 0), Coordinates(-90, 0)
 

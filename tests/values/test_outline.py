@@ -73,6 +73,15 @@ def test_circles_over_poles_and_antimeridian(
     assert not drawn.covers(shapely.Point(outside[1], outside[0]))
 
 
+def test_a_circle_that_touches_a_pole_is_drawn_whole() -> None:
+    for lat in (1.0, 45.0, 80.0):
+        for pole in (90.0, -90.0):
+            centre = Coordinates(lat, 20)
+            circle = Circle(centre, centre.distance_m(Coordinates(pole, 0)))
+            for nudge in (-0.1, 0.1):
+                assert drawing(circle).covers(shapely.Point(20 + nudge, lat - 0.3))
+
+
 @pytest.mark.parametrize("radius_m", [19_950_000, 19_970_000, 20_003_931.5, 20_037_508])
 def test_circles_about_as_large_as_the_earth(radius_m: float) -> None:
     for lat in (90.0, 89.99999968357879, 45.0, 0.0, -90.0):

@@ -235,7 +235,7 @@ def domain(
     if out is None:
         typer.echo(made.to_json(), nl=False)
         return
-    if out.exists() and not force and out.read_text() != made.to_json():
+    if out.is_file() and not force and out.read_bytes() != made.to_json().encode():
         raise typer.BadParameter(f"{out} holds something else; --force replaces it")
     made.to_file(out)
     cells = f"{rows * columns} cells, keys of {made.bits} bits"

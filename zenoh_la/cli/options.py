@@ -65,7 +65,7 @@ KeyArgument = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Output for machines.")]
 
 _Made = TypeVar("_Made")
-_RADIUS = re.compile(r"(.*?)\s*(m|km|deg)?")
+_RADIUS = re.compile(r"(.*?)\s*(m|km|deg)?", re.DOTALL)
 
 
 def numbers(option: str, text: str, names: str) -> list[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import inf, isfinite, nextafter
 from numbers import Integral, Real
 from typing import Any
 
@@ -44,6 +44,11 @@ def longitude(field: str, value: Any) -> float:
     """A longitude in degrees; beyond ±180 is an error, never wrapped."""
     long = finite(field, value, -180.0, 180.0)
     return long if abs(long) >= _NEGLIGIBLE_DEG else 0.0
+
+
+def just_below(degrees: float) -> float:
+    """The next smaller latitude or longitude there is."""
+    return -_NEGLIGIBLE_DEG if degrees == 0.0 else nextafter(degrees, -inf)
 
 
 def whole(field: str, value: Any, low: int, high: int) -> int:

@@ -63,6 +63,8 @@ def _drawn_circle(circle: Circle) -> BaseGeometry:
 
 
 def _drawn_cap(lats: Floats, longs: Floats, pole: float) -> BaseGeometry:
+    away = np.abs(lats - pole) > 1e-9  # at the pole itself a longitude means nothing
+    lats, longs = lats[away], longs[away]
     order = np.argsort(longs)
     lats, longs = lats[order], longs[order]
     gap = longs[0] + 360.0 - longs[-1]
