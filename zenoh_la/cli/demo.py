@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Column, Table
 
-from zenoh_la import encoders
 from zenoh_la.cli import options
 from zenoh_la.encoders import BloomDomain
 from zenoh_la.keys import BLOOM, LocationKey, Role
@@ -36,8 +35,7 @@ def demo(bloom_domain: options.DomainOption = None) -> None:
         console.print(f"Sensor {name} at {position.lat}, {position.long} is {away:.1f} km away.")
     table = Table("encoding", "who", Column("location key", overflow="fold"), "length", "match")
     for encoding in ("base64_json", "mgrs", BLOOM):
-        options_ = {"domain": domain} if encoding == BLOOM else {}
-        encoder = encoders.get(encoding, **options_)
+        encoder = options.encoder(encoding, domain)
         wanted = encoder.encode_area(_AREA, Role.SUBSCRIBER)
         for i, key in enumerate(wanted):
             first = encoding if i == 0 else ""

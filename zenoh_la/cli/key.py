@@ -127,7 +127,7 @@ def _place(at: str | None, digits: str | None, area: Area | None) -> Coordinates
 def _encoded(
     name: str, domain: BloomDomain | None, place: Coordinates | Area, role: Role
 ) -> tuple[LocationKey, ...]:
-    encoder = encoders.get(name, domain=domain) if name == BLOOM else encoders.get(name)
+    encoder = options.encoder(name, domain)
     if isinstance(place, Coordinates):
         return (encoder.encode_position(place),)
     return encoder.encode_area(place, role)

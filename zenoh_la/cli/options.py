@@ -9,9 +9,10 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from zenoh_la.encoders import BloomDomain
+from zenoh_la import encoders
+from zenoh_la.encoders import BloomDomain, Encoder
 from zenoh_la.errors import InvalidLocationError
-from zenoh_la.keys import WIRE_ROOT, LocationKey, from_wire, join, split
+from zenoh_la.keys import BLOOM, WIRE_ROOT, LocationKey, from_wire, join, split
 from zenoh_la.values import (
     Circle,
     Coordinates,
@@ -105,6 +106,11 @@ def key(text: str) -> tuple[LocationKey, str | None]:
 def domain(path: Path | None) -> BloomDomain | None:
     """The domain of ``--bloom-domain``."""
     return None if path is None else _checked(f"--bloom-domain {path}", BloomDomain.from_file, path)
+
+
+def encoder(name: str, domain: BloomDomain | None) -> Encoder:
+    """An encoder by its name; only Bloom takes the domain."""
+    return encoders.get(name, domain=domain) if name == BLOOM else encoders.get(name)
 
 
 def area(

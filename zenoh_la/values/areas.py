@@ -200,7 +200,7 @@ class Circle:
             return self.centre.distance_m(other.centre) <= reach_m
         if other.planar is None:
             return other.meets(self)
-        return circle_meets(self, other.planar)
+        return self.bounds.meets(other.bounds) and circle_meets(self, other.planar)
 
     def to_dict(self) -> dict[str, Any]:
         """``{"r": …, "c": {…}}`` with the radius in metres, as in a location key."""

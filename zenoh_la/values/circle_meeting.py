@@ -31,8 +31,6 @@ def circle_meets(circle: Circle, region: Planar) -> bool:
     then the pieces become too many.
     """
     centre, reach_m = circle.centre, circle.radius_m + geodesy.ROUNDING_M
-    if not circle.bounds.meets(type(circle.bounds)(*region.bounds)):
-        return False
     if _far_away(circle, region):
         return False
     if region.contains(centre.lat, centre.long):

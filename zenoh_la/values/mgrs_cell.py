@@ -193,7 +193,7 @@ class MgrsCell:
         """Whether the two share a point; of two cells, whether one contains the other."""
         if isinstance(other, MgrsCell):
             return self.path.startswith(other.path) or other.path.startswith(self.path)
-        if len(self.path) - _zone_length(self.path) == 2 + 2 * MAX_DIGITS:
+        if self.digits == MAX_DIGITS:
             answer = self._metre_meets(other)
             if answer is not None:
                 return answer
