@@ -17,8 +17,19 @@ import zenoh_la
 ROOT = Path(zenoh_la.__file__).parent
 
 # Each room may import those before it and itself.
-LAYERS = ["errors", "values", "keys", "encoders", "router_plugin", "cli"]
-FREE_OF_ZENOH = {"errors", "values", "keys", "encoders"}
+LAYERS = [
+    "errors",
+    "values",
+    "keys",
+    "encoders",
+    "tracks",
+    "router_plugin",
+    "session",
+    "ext",
+    "storage",
+    "cli",
+]
+FREE_OF_ZENOH = {"errors", "values", "keys", "encoders", "tracks"}
 
 
 def modules() -> list[str]:

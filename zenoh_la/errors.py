@@ -5,7 +5,13 @@ ZenohLaError
 │   └── OutsideDomainError               a place beyond the Bloom domain's grid
 ├── LocationKeyError (ValueError)        a location key that breaks the grammar
 ├── EncodingNameError (ValueError)       a name that an encoding cannot be registered under
-└── UnknownEncodingError (LookupError)   no encoder goes by that name
+├── UnknownEncodingError (LookupError)   no encoder goes by that name
+├── ArgumentError (ValueError)           a location argument of a session's method that is wrong
+├── PositionError (RuntimeError)         a position is needed and there is none
+├── ProtocolError (ValueError)           a message of another node or session that cannot be right
+├── NodeError (RuntimeError)             a node did not answer, or refused
+├── StorageError (RuntimeError)          a storage's file that cannot be used
+└── TrackError (ValueError)              a track's file that cannot be read
 
 Each error carries the data that was wrong as attributes and names it in its message.
 """
@@ -15,10 +21,16 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "ArgumentError",
     "EncodingNameError",
     "InvalidLocationError",
     "LocationKeyError",
+    "NodeError",
     "OutsideDomainError",
+    "PositionError",
+    "ProtocolError",
+    "StorageError",
+    "TrackError",
     "UnknownEncodingError",
     "ZenohLaError",
 ]
@@ -112,3 +124,73 @@ class UnknownEncodingError(ZenohLaError, LookupError):
 
     def __str__(self) -> str:
         return f"no encoding is called {_shown(self.name)}; known: {', '.join(self.known)}"
+
+
+class ArgumentError(ZenohLaError, ValueError):
+    """An argument of a session's method that is wrong.
+
+    Attributes:
+        argument: its name.
+        value: what was given for it.
+        problem: what is wrong with it.
+    """
+
+    def __init__(self, argument: str, value: Any, problem: str) -> None:
+        super().__init__(argument, value, problem)
+        self.argument = argument
+        self.value = value
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.argument} = {_shown(self.value)}: {self.problem}"
+
+
+class PositionError(ZenohLaError, RuntimeError):
+    """A position is needed, and there is no handler, or the handler failed and never answered."""
+
+
+class ProtocolError(ZenohLaError, ValueError):
+    """A message of another node or session that cannot be right; it is refused and counted."""
+
+    def __init__(self, data: Any, problem: str) -> None:
+        super().__init__(data, problem)
+        self.data = data
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{_shown(self.data)}: {self.problem}"
+
+
+class NodeError(ZenohLaError, RuntimeError):
+    """The node that a session belongs to did not answer in time, or refused."""
+
+
+class StorageError(ZenohLaError, RuntimeError):
+    """A storage's file that cannot be used."""
+
+    def __init__(self, path: Any, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path = path
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"storage {str(self.path)!r}: {self.problem}"
+
+
+class TrackError(ZenohLaError, ValueError):
+    """A track's file that cannot be read.
+
+    Attributes:
+        path: the file.
+        where: the line or column in it.
+        problem: what is wrong there.
+    """
+
+    def __init__(self, path: Any, where: str, problem: str) -> None:
+        super().__init__(path, where, problem)
+        self.path = path
+        self.where = where
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"no track in {str(self.path)!r}: {self.where}: {self.problem}"

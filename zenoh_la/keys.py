@@ -11,7 +11,8 @@ A location key is one chunk of a key expression that holds an encoded position o
 
 That is the *written form*. Stock Zenoh allows ``$`` only in ``$*``, so on the wire the ``$``
 is dropped, and located key expressions travel below the verbatim root ``@zla``, where no
-``*`` or ``**`` of a native application can see them.
+``*`` or ``**`` of a native application can see them. There a Bloom key may end in ``~`` and the
+fingerprint of its domain, and a chunk of the topic that begins with ``@`` gets a ``~`` in front.
 """
 
 from __future__ import annotations
@@ -29,10 +30,15 @@ __all__ = [
     "WIRE_ROOT",
     "LocationKey",
     "Role",
+    "check_topic",
+    "escaped",
+    "from_chunk",
     "from_wire",
     "join",
     "split",
+    "to_chunk",
     "to_wire",
+    "unescaped",
 ]
 
 WIRE_ROOT = "@zla"
@@ -212,6 +218,57 @@ def from_wire(expression: str) -> str:
         raise LocationKeyError(expression, "prefix", f"does not begin with {WIRE_ROOT}/zla_")
     first, _, topic = rest.partition("/")
     return join(LocationKey(first), topic)
+
+
+_DOMAIN = re.compile("[0-9a-f]{16}")
+
+
+def to_chunk(key: LocationKey, domain: str | None = None) -> str:
+    """A location key as it travels in one chunk, a Bloom key with its domain's fingerprint.
+
+    >>> to_chunk(LocationKey("$zla_b_e_8000.0"), "c335f03db772f514")
+    'zla_b_e_8000.0~c335f03db772f514'
+    """
+    return key.wire if domain is None else f"{key.wire}~{domain}"
+
+
+def from_chunk(chunk: str) -> tuple[LocationKey, str | None]:
+    """Location key and domain of a chunk that travelled."""
+    if not chunk.startswith("zla_b_"):
+        return LocationKey(chunk), None
+    text, tilde, domain = chunk.partition("~")
+    if tilde and not _DOMAIN.fullmatch(domain):
+        raise LocationKeyError(chunk, "domain", "must be 16 hexadecimal digits")
+    return LocationKey(text), domain or None
+
+
+def escaped(topic: str) -> str:
+    """A topic that ``**`` matches whole: no chunk of it is verbatim.
+
+    >>> escaped("@fleet/7/state")
+    '~@fleet/7/state'
+    """
+    if "@" not in topic and "~" not in topic:
+        return topic
+    return "/".join([f"~{c}" if c[:1] in ("@", "~") else c for c in topic.split("/")])
+
+
+def unescaped(topic: str) -> str:
+    """The topic that was `escaped`."""
+    if "~" not in topic:
+        return topic
+    return "/".join([c[1:] if c[:1] == "~" else c for c in topic.split("/")])
+
+
+def check_topic(topic: str) -> None:
+    """Refuses what is no topic: key expressions that Zenoh refuses, and this protocol's own.
+
+    Raises:
+        LocationKeyError: it says which part is wrong.
+    """
+    _check_topic(topic, topic)
+    if topic.partition("/")[0] == WIRE_ROOT:
+        raise LocationKeyError(topic, "topic", f"{WIRE_ROOT} is the protocol's own")
 
 
 # What Zenoh accepts between two slashes: a wildcard, or text in which $* stands for any text.

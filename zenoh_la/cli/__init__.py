@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from zenoh_la import __version__
-from zenoh_la.cli import demo, key
+from zenoh_la.cli import demo, key, router
 from zenoh_la.errors import ZenohLaError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.add_typer(key.app, name="key")
 app.command("demo")(demo.demo)
+app.command("router")(router.router)
 
 
 def _version(wanted: bool) -> None:

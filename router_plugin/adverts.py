@@ -1,0 +1,286 @@
+"""What nodes tell each other of their interests: versioned state, pulled once, then followed.
+
+An advert is the state of one node. It is pulled when the node's presence appears and followed by
+deltas; a heartbeat says which version is the newest, so that a delta that was lost is found out
+within a second although nothing more changes. A gap in the versions pulls again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from time import monotonic
+from typing import Any
+
+import zenoh
+
+from zenoh_la.errors import ProtocolError, ZenohLaError
+from zenoh_la.router_plugin import protocol
+from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.protocol import LOCAL, Interest
+from zenoh_la.router_plugin.routes import Owner, RoutingTable
+
+log = logging.getLogger("zenoh_la")
+
+HEARTBEAT_S = 1.0
+_COALESCE_S = 0.002
+_PULL_TIMEOUT_S = 2.0
+_FIRST_RETRY_S = 0.05
+_LAST_RETRY_S = 1.0
+_MAX_ENTRIES = 1_000_000
+
+
+class Advert:
+    """What this node's sessions are interested in, told to all other nodes."""
+
+    def __init__(self, session: zenoh.Session, nid: str, agenda: Agenda) -> None:
+        self._lock = threading.Lock()
+        self._agenda = agenda
+        self._version = 0
+        self._told = 0
+        self._entries: dict[int, list[Any]] = {}
+        self._numbers: dict[Owner, int] = {}
+        self._owners: dict[int, Owner] = {}
+        self._next = 0
+        self._changed: dict[int, list[Any] | None] = {}
+        self._flush_is_due = False
+        self._flushed_s = -1.0
+        self._publisher = session.declare_publisher(
+            protocol.delta(nid),
+            congestion_control=zenoh.CongestionControl.BLOCK,
+            priority=zenoh.Priority.INTERACTIVE_HIGH,
+            express=True,
+        )
+        self._queryable = session.declare_queryable(
+            protocol.state(nid), zenoh.handlers.Callback(self._answer, indirect=False)
+        )
+        agenda.every(HEARTBEAT_S, self._flush)
+
+    @property
+    def version(self) -> int:
+        """Goes up with every change."""
+        return self._version
+
+    def owner(self, entry: int) -> Owner | None:
+        """Whose interest an entry of the advert is."""
+        with self._lock:
+            return self._owners.get(entry)
+
+    def change(self, new: list[tuple[Owner, Interest]], gone: list[Owner]) -> None:
+        """Tells the others, soon: what changes within two milliseconds goes together."""
+        with self._lock:
+            for owner in gone:
+                self._drop(owner)
+            for owner, interest in new:
+                if interest.origin == LOCAL or not interest.chunks:
+                    self._drop(owner)  # nobody else's business
+                else:
+                    self._put(owner, interest.to_plain()[:4])
+            if self._changed:
+                self._version += 1
+                if not self._flush_is_due:
+                    self._flush_is_due = True
+                    self._agenda.after(self._flushed_s + _COALESCE_S - monotonic(), self._flush)
+
+    def _put(self, owner: Owner, plain: list[Any]) -> None:
+        entry = self._numbers.get(owner)
+        if entry is None:
+            entry = self._numbers[owner] = self._next
+            self._owners[entry] = owner
+            self._next += 1
+        if self._entries.get(entry) != plain:
+            self._entries[entry] = self._changed[entry] = plain
+
+    def _drop(self, owner: Owner) -> None:
+        entry = self._numbers.pop(owner, None)
+        if entry is not None:
+            del self._entries[entry], self._owners[entry]
+            self._changed[entry] = None
+
+    def _flush(self) -> None:
+        with self._lock:
+            self._flush_is_due = False
+            self._flushed_s = monotonic()
+            changed, self._changed = self._changed, {}
+            document: dict[str, Any] = {"v": [self._told, self._version]}
+            self._told = self._version
+            if changed:
+                document["set"] = {e: plain for e, plain in changed.items() if plain is not None}
+                document["gone"] = [e for e, plain in changed.items() if plain is None]
+        # Only the agenda's thread comes here, so the versions leave in order.
+        self._publisher.put(protocol.write(document))
+
+    def _answer(self, query: zenoh.Query) -> None:
+        with self._lock:
+            document = protocol.write({"v": self._version, "set": self._entries})
+        query.reply(query.key_expr, document)
+        query.drop()
+
+    def close(self) -> None:
+        self._queryable.undeclare()
+        self._publisher.undeclare()
+
+
+class _View:
+    """What this node knows of another one."""
+
+    def __init__(self, nid: str) -> None:
+        self.nid = nid
+        self.version = -1
+        self.newest = -1
+        self.entries: set[int] = set()
+        self.pulling = False
+        self.retry_s = _FIRST_RETRY_S
+
+
+class Views:
+    """The adverts of all other nodes, kept in the routing table.
+
+    Args:
+        on_change: is called with the topics whose interests changed.
+        on_refused: is called when another node said something that cannot be right.
+    """
+
+    def __init__(
+        self,
+        session: zenoh.Session,
+        nid: str,
+        agenda: Agenda,
+        table: RoutingTable,
+        on_change: Callable[[set[str]], None],
+        on_refused: Callable[[Exception], None],
+    ) -> None:
+        self._session = session
+        self._nid = nid
+        self._agenda = agenda
+        self._table = table
+        self._on_change = on_change
+        self._on_refused = on_refused
+        self._lock = threading.RLock()
+        self._views: dict[str, _View] = {}
+        self._closed = False
+        direct = zenoh.handlers.Callback
+        self._deltas = session.declare_subscriber(
+            protocol.delta("*"), direct(self._on_delta, indirect=False)
+        )
+
+    def known(self) -> dict[str, int]:
+        """The nodes of which this one knows the interests, and in which version."""
+        with self._lock:
+            return {view.nid: view.version for view in self._views.values() if view.version >= 0}
+
+    def appeared(self, nid: str) -> None:
+        with self._lock:
+            if nid != self._nid and nid not in self._views:
+                self._views[nid] = _View(nid)
+                self._agenda.after(0.0, lambda: self._pull(nid))
+
+    def vanished(self, nid: str) -> None:
+        with self._lock:
+            view = self._views.pop(nid, None)
+            if view is not None:
+                self._tell(self._table.change([], [(nid, entry) for entry in view.entries]))
+
+    def pull_all(self) -> None:
+        """Asks all nodes again: after the network came back."""
+        with self._lock:
+            for view in self._views.values():
+                view.newest = max(view.newest, view.version + 1)
+                self._agenda.after(0.0, partial(self._pull, view.nid))
+
+    def close(self) -> None:
+        self._closed = True
+        self._deltas.undeclare()
+
+    def _tell(self, topics: set[str]) -> None:
+        if topics:
+            self._on_change(topics)
+
+    def _pull(self, nid: str) -> None:
+        with self._lock:
+            view = self._views.get(nid)
+            if view is None or view.pulling or self._closed:
+                return
+            view.pulling = True
+
+        def done() -> None:
+            with self._lock:
+                view.pulling = False
+                if self._views.get(nid) is not view or self._closed:
+                    return
+                if 0 <= view.version >= view.newest:
+                    view.retry_s = _FIRST_RETRY_S
+                    return
+                wait_s, view.retry_s = view.retry_s, min(view.retry_s * 2, _LAST_RETRY_S)
+            self._agenda.after(wait_s, lambda: self._pull(nid))
+
+        def on_reply(reply: zenoh.Reply) -> None:
+            sample = reply.ok
+            if sample is not None:
+                self._guarded(nid, lambda: self._take_state(view, protocol.read(sample.payload)))
+
+        self._session.get(
+            protocol.state(nid),
+            zenoh.handlers.Callback(on_reply, done, indirect=False),
+            timeout=_PULL_TIMEOUT_S,
+            consolidation=zenoh.ConsolidationMode.NONE,
+            priority=zenoh.Priority.INTERACTIVE_HIGH,
+        )
+
+    def _on_delta(self, sample: zenoh.Sample) -> None:
+        nid = protocol.last_chunk(str(sample.key_expr))
+        if nid != self._nid:
+            self._guarded(nid, lambda: self._take_delta(nid, protocol.read(sample.payload)))
+
+    def _guarded(self, nid: str, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except ZenohLaError as exc:
+            log.warning("node %s sent an advert that cannot be right: %s", nid, exc)
+            self._on_refused(exc)
+
+    def _take_state(self, view: _View, document: dict[str, Any]) -> None:
+        version = protocol.field(document, "v", int)
+        new = _entries(view.nid, protocol.field(document, "set", dict))
+        with self._lock:
+            if self._views.get(view.nid) is not view or version < view.version:
+                return
+            numbers = {owner[1] for owner, _ in new}
+            gone = [(view.nid, entry) for entry in view.entries - numbers]
+            view.entries, view.version = numbers, version
+            self._tell(self._table.change(new, gone))
+
+    def _take_delta(self, nid: str, document: dict[str, Any]) -> None:
+        match document.get("v"):
+            case [int(before), int(after)]:
+                pass
+            case other:
+                raise ProtocolError(other, "v must be two versions")
+        new = _entries(nid, protocol.field(document, "set", dict))
+        gone = [entry for entry in protocol.field(document, "gone", list) if type(entry) is int]
+        with self._lock:
+            view = self._views.get(nid)
+            if view is None:
+                return  # its presence will come, and then its state is pulled
+            view.newest = max(view.newest, after)
+            # A delta says what is true now: that a part of it is known already does no harm.
+            if before <= view.version < after:
+                view.version = after
+                view.entries.difference_update(gone)
+                view.entries.update(owner[1] for owner, _ in new)
+                self._tell(self._table.change(new, [(nid, entry) for entry in gone]))
+            elif view.version < before:
+                self._agenda.after(0.0, lambda: self._pull(nid))
+
+
+def _entries(nid: str, plain: dict[str, Any]) -> list[tuple[Owner, Interest]]:
+    if len(plain) > _MAX_ENTRIES:
+        raise ProtocolError(f"{len(plain)} entries", f"at most {_MAX_ENTRIES}")
+    new: list[tuple[Owner, Interest]] = []
+    for number, data in plain.items():
+        if not number.isdecimal() or not isinstance(data, list):
+            raise ProtocolError(number, "is no entry of an advert")
+        new.append(((nid, int(number)), Interest.from_plain([*data, 0])))
+    return new

@@ -1,0 +1,265 @@
+"""The few bytes that go with a located message: where it arose, its topic, who gets it.
+
+They follow the user's own attachment, so that a native application that reads an attachment from
+its beginning still finds its own::
+
+    [user's attachment] [header] [length of the header: 3 bytes] [flags: 1 byte] ["zlA1"]
+
+The last four bytes stand only where a native application may look (the plain topic): there they
+tell a header from what is none. A header is::
+
+    location | topic | tag and ids of the subscribers (only from a node to its session)
+
+Numbers are LEB128 (7 bits a byte, the lowest first), floats little-endian.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+import zenoh
+
+from zenoh_la import encoders
+from zenoh_la.encoders import Location
+from zenoh_la.encoders.base64_json import Base64JsonEncoder
+from zenoh_la.encoders.bloom import Bits
+from zenoh_la.encoders.bloom_domain import WORD_BITS
+from zenoh_la.encoders.locations import Point
+from zenoh_la.encoders.mgrs import Cell
+from zenoh_la.errors import ProtocolError, ZenohLaError
+from zenoh_la.keys import LocationKey
+from zenoh_la.values import Coordinates, MgrsCell
+
+MAGIC = b"zlA1"
+_HAS_USER = 1
+_NOWHERE, _POINT, _MGRS, _BLOOM, _TEXT = range(5)
+_TWO_DOUBLES = Struct("<dd")
+_MAX_BITS = 1 << 20
+
+NOWHERE = bytes([_NOWHERE])
+"""The location of a message that has none."""
+
+
+class Header(NamedTuple):
+    """What a header says; ``location`` is packed, see `location_of`."""
+
+    location: bytes
+    topic: str
+    tag: int
+    ids: tuple[int, ...]
+
+
+def number(value: int) -> bytes:
+    """A LEB128 number."""
+    if value < 128:
+        return bytes((value,))
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _number_at(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift < 64:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+    raise ProtocolError(data, "a number is too long")
+
+
+def pack_location(location: Location | None, chunk: str = "") -> bytes:
+    """A decoded location in a few bytes; ``chunk`` is for encodings of third parties."""
+    if location is None:
+        return NOWHERE
+    if type(location) is Point:
+        place = location.place
+        return b"\x01" + _TWO_DOUBLES.pack(place.lat, place.long)
+    if type(location) is Cell:
+        text = location.place.text.encode()
+        return bytes((_MGRS, len(text))) + text
+    if type(location) is Bits:
+        domain = bytes.fromhex(location.domain) if location.domain else b""
+        bits = [i for i in range(location.length) if location.value >> i & 1]
+        parts = [bytes((_BLOOM, len(domain))), domain]
+        parts += [number(n) for n in (location.length // WORD_BITS, len(bits), *bits)]
+        return b"".join(parts)
+    text = chunk.encode()
+    return bytes((_TEXT,)) + number(len(text)) + text
+
+
+def location_of(packed: bytes) -> Location | None:
+    """The location that was packed; None if there is none."""
+    try:
+        kind = packed[0]
+        if kind == _NOWHERE:
+            return None
+        if kind == _POINT:
+            return Point(Coordinates(*_TWO_DOUBLES.unpack_from(packed, 1)))
+        if kind == _MGRS:
+            return Cell(MgrsCell.parse(packed[2 : 2 + packed[1]].decode()))
+        if kind == _BLOOM:
+            return _bits(packed)
+        size, at = _number_at(packed, 1)
+        return encoders.decode(packed[at : at + size].decode())
+    except (IndexError, ValueError, ArithmeticError, ZenohLaError) as exc:
+        raise ProtocolError(packed, f"is no location: {exc}") from exc
+
+
+def _bits(packed: bytes) -> Bits:
+    at = 2 + packed[1]
+    domain = packed[2:at].hex() or None
+    words, at = _number_at(packed, at)
+    count, at = _number_at(packed, at)
+    if words * WORD_BITS > _MAX_BITS or count > words * WORD_BITS:
+        raise ProtocolError(packed, "too many bits")
+    value = 0
+    for _ in range(count):
+        bit, at = _number_at(packed, at)
+        if bit >= words * WORD_BITS:
+            raise ProtocolError(packed, "a bit beyond the last word")
+        value |= 1 << bit
+    if not value:
+        raise ProtocolError(packed, "no bit is set")
+    return Bits(value, words * WORD_BITS, is_filter=False, domain=domain)
+
+
+def key_of(packed: bytes) -> LocationKey | None:
+    """The location key, in written form, of a packed location."""
+    location = location_of(packed)
+    if location is None:
+        return None
+    if type(location) is Point:
+        return Base64JsonEncoder().encode_position(location.place)
+    if type(location) is Cell:
+        return LocationKey.of_mgrs(location.place.text)
+    if type(location) is Bits:
+        mask = (1 << WORD_BITS) - 1
+        words = [location.value >> i & mask for i in range(0, location.length, WORD_BITS)]
+        return LocationKey.of_bloom(".".join(f"{w:x}" for w in words), is_filter=False)
+    size, at = _number_at(packed, 1)
+    return LocationKey(packed[at : at + size].decode())
+
+
+def domain_of(packed: bytes) -> str | None:
+    """The fingerprint of the Bloom domain that a packed location names."""
+    location = location_of(packed)
+    return location.domain if type(location) is Bits else None
+
+
+def _location_size(data: bytes) -> int:
+    kind = data[0]
+    if kind == _NOWHERE:
+        return 1
+    if kind == _POINT:
+        return 17
+    if kind == _MGRS:
+        return 2 + data[1]
+    if kind == _BLOOM:
+        _, at = _number_at(data, 2 + data[1])
+        count, at = _number_at(data, at)
+        for _ in range(count):
+            _, at = _number_at(data, at)
+        return at
+    if kind == _TEXT:
+        size, at = _number_at(data, 1)
+        return at + size
+    raise ProtocolError(data, f"no location is of kind {kind}")
+
+
+def pack_header(location: bytes, topic: str, tag: int = 0, ids: tuple[int, ...] = ()) -> bytes:
+    """A header; ``tag`` and ``ids`` only for a session."""
+    text = topic.encode()
+    parts = [location, number(len(text)), text]
+    if ids:
+        parts += [number(n) for n in (tag, len(ids), *ids)]
+    return b"".join(parts)
+
+
+def unpack_header(header: bytes) -> Header:
+    """The header that was packed.
+
+    Raises:
+        ProtocolError: it is none.
+    """
+    try:
+        size = _location_size(header)
+        length, at = _number_at(header, size)
+        topic = header[at : at + length]
+        if len(topic) != length:
+            raise ProtocolError(header, "ends before the topic does")
+        at += length
+        tag, ids = 0, []
+        if at < len(header):
+            tag, at = _number_at(header, at)
+            count, at = _number_at(header, at)
+            if count > len(header):
+                raise ProtocolError(header, "too many ids")
+            for _ in range(count):
+                an_id, at = _number_at(header, at)
+                ids.append(an_id)
+        if at != len(header):
+            raise ProtocolError(header, "is too long")
+        return Header(header[:size], topic.decode(), tag, tuple(ids))
+    except (IndexError, UnicodeDecodeError) as exc:
+        raise ProtocolError(header, f"is no header: {exc}") from exc
+
+
+def ending(header: bytes) -> bytes:
+    """What follows the user's attachment, if there is none: made once per route."""
+    return header + len(header).to_bytes(3, "little") + b"\x00"
+
+
+def attached(user: zenoh.ZBytes | None, end: bytes) -> bytes:
+    """The whole attachment; ``end`` is from `ending`."""
+    if user is None:
+        return end
+    return user.to_bytes() + end[:-1] + b"\x01"
+
+
+def split(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None]:
+    """Header and the user's own attachment of a message on a key of the protocol."""
+    if attachment is None:
+        raise ProtocolError(None, "a message without a header")
+    return _split(attachment.to_bytes())
+
+
+def _split(data: bytes) -> tuple[bytes, bytes | None]:
+    start = len(data) - 4 - int.from_bytes(data[-4:-1], "little")
+    if len(data) < 4 or start < 0:
+        raise ProtocolError(data, "a header longer than the attachment")
+    if data[-1] & _HAS_USER:
+        return data[start:-4], data[:start]
+    if start:
+        raise ProtocolError(data, "an attachment that says it is none")
+    return data[start:-4], None
+
+
+def split_marked(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None] | None:
+    """The same where a header need not be there and is marked; None if there is none."""
+    if attachment is None:
+        return None
+    data = attachment.to_bytes()
+    if not data.endswith(MAGIC):
+        return None
+    try:
+        return _split(data[: -len(MAGIC)])
+    except ProtocolError:
+        return None  # somebody's own attachment that ends like ours
+
+
+def split_plain(attachment: zenoh.ZBytes | None) -> tuple[Header, bytes | None] | None:
+    """Header and user's attachment of a message on a plain topic; None if it is a plain one."""
+    parts = split_marked(attachment)
+    if parts is None:
+        return None
+    try:
+        return unpack_header(parts[0]), parts[1]
+    except ProtocolError:
+        return None

@@ -1,0 +1,313 @@
+"""A node: what makes a Zenoh session decode location keys and veto routes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import zenoh
+
+from zenoh_la.errors import ProtocolError, ZenohLaError
+from zenoh_la.router_plugin import protocol
+from zenoh_la.router_plugin.adverts import Advert, Views
+from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.members import MAX_INTERESTS, Member, Members, Request, Watch
+from zenoh_la.router_plugin.outlets import Outlets
+from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
+from zenoh_la.router_plugin.queries import Queries
+from zenoh_la.router_plugin.relay import Counters, Relay
+from zenoh_la.router_plugin.routes import Owner, RoutingTable
+
+log = logging.getLogger("zenoh_la")
+
+_SWEEP_S = 2.0
+_WATCH_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a node is doing, for people and for metrics.
+
+    Attributes:
+        nid: its id in the protocol.
+        zid: the Zenoh id of its session.
+        mode: whether it is a ``"router"`` for others, or a ``"session"`` that matches for itself.
+        sessions: how many belong to it.
+        interests: how many it knows of, other nodes' included.
+        version: of what it tells others of its own interests.
+        nodes: the others it knows, and which version of their interests.
+        counters: what it did since it started.
+    """
+
+    nid: str
+    zid: str
+    mode: str
+    sessions: int
+    interests: int
+    version: int
+    nodes: dict[str, int]
+    counters: Counters
+
+    def to_plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Node:
+    """Matches located messages for the sessions that belong to it.
+
+    Args:
+        session: the Zenoh session of a router, or of a peer or client that matches for itself.
+        serves_clients: whether other sessions may join: a router's clients.
+        on_presence: is told the Zenoh id of every location-aware node that appears.
+    """
+
+    def __init__(
+        self,
+        session: zenoh.Session,
+        *,
+        serves_clients: bool,
+        on_presence: Callable[[str], None] | None = None,
+    ) -> None:
+        self._session = session
+        self._mode = "router" if serves_clients else "session"
+        self._on_presence = on_presence
+        self.nid = protocol.new_nid()
+        self.counters = Counters()
+        self._lock = threading.RLock()
+        self._changed_topics: set[str] = set()
+        self._agenda = Agenda(f"zenoh-la-node-{self.nid}")
+        self._table = RoutingTable()
+        self._members = Members(self.nid)
+        # Zenoh tells of native subscribers in a thread that may hold its locks: take none of ours.
+        self._outlets = Outlets(
+            session,
+            knows_at_once=serves_clients,
+            on_change=lambda topic: self._agenda.after(0.0, lambda: self._changed({topic})),
+        )
+        self._advert = Advert(session, self.nid, self._agenda)
+        self._views = Views(
+            session, self.nid, self._agenda, self._table, self._changed, self._refuse
+        )
+        self._relay = Relay(
+            session, self.nid, self._table, self._members, self._outlets, self.counters
+        )
+        self._queries = Queries(session, self._table, self._members, self._advert, self.counters)
+        self._declared: list[Any] = []
+        self._declare(serves_clients)
+        self._agenda.every(_SWEEP_S, self._sweep)
+
+    def _declare(self, serves_clients: bool) -> None:
+        session, nid, add = self._session, self.nid, self._declared.append
+        zid = str(session.zid())
+        # What only the own session sends need not be known to the network.
+        origin = None if serves_clients else zenoh.Locality.SESSION_LOCAL
+
+        def direct(callback: Callable[[Any], None]) -> zenoh.handlers.Callback[Any]:
+            return zenoh.handlers.Callback(callback, indirect=False)
+
+        into, gets = f"{protocol.ROOT}/in/{nid}/**", f"{protocol.ROOT}/get/{nid}/**"
+        on = self._relay
+        add(session.declare_subscriber(into, direct(on.on_ingress), allowed_origin=origin))
+        add(session.declare_subscriber(protocol.one(nid), direct(on.on_egress)))
+        add(session.declare_subscriber(protocol.many_for(nid), direct(on.on_egress)))
+        asked = self._queries
+        add(session.declare_queryable(gets, direct(asked.on_ingress), allowed_origin=origin))
+        add(session.declare_queryable(protocol.one_get(nid), direct(asked.on_egress)))
+        add(session.declare_queryable(protocol.status(nid), direct(self._on_status)))
+        add(session.declare_queryable(
+            protocol.ask(nid, "*"), direct(self._on_ask), allowed_origin=origin
+        ))  # fmt: skip
+        liveliness = session.liveliness()
+        if serves_clients:
+            add(session.declare_queryable(protocol.hello(zid), direct(self._on_hello)))
+            add(liveliness.declare_subscriber(
+                protocol.alive(nid, "*"), direct(self._on_session), history=True
+            ))  # fmt: skip
+        add(liveliness.declare_subscriber(
+            protocol.presence("*", "*"), direct(self._on_node), history=True
+        ))  # fmt: skip
+        add(liveliness.declare_token(protocol.presence(nid, zid)))
+
+    def status(self) -> Status:
+        return Status(
+            self.nid,
+            str(self._session.zid()),
+            self._mode,
+            len(self._members),
+            len(self._table),
+            self._advert.version,
+            self._views.known(),
+            replace(self.counters),
+        )
+
+    def interests(self) -> list[tuple[Owner, Interest]]:
+        """All interests this node knows of, and whose they are."""
+        return self._table.items()
+
+    def network_changed(self) -> None:
+        """To be called when the session was cut off and is connected again."""
+        self._views.pull_all()
+
+    def close(self) -> None:
+        """Takes everything back; the session stays open."""
+        self._agenda.close()
+        for declared in reversed(self._declared):
+            declared.undeclare()
+        self._declared.clear()
+        self._views.close()
+        self._advert.close()
+        self._outlets.close()
+
+    def _on_status(self, query: zenoh.Query) -> None:
+        query.reply(protocol.status(self.nid), protocol.write(self.status().to_plain()))
+        query.drop()
+
+    # Sessions
+
+    def adopt(self) -> Member:
+        """The session that this node itself runs in becomes a member that is always there."""
+        member = self._members.new()
+        member.present = True
+        return member
+
+    def _on_hello(self, query: zenoh.Query) -> None:
+        member = self._members.new()
+        _answer(query, {"nid": self.nid, "slot": member.slot, "tag": member.tag})
+
+    def _on_session(self, sample: zenoh.Sample) -> None:
+        slot = protocol.last_chunk(str(sample.key_expr))
+        member = self._members.get(int(slot)) if slot.isdecimal() else None
+        if member is None:
+            return
+        if sample.kind == zenoh.SampleKind.PUT:
+            member.present = True
+        else:
+            self._dismiss(member)
+
+    def _dismiss(self, member: Member) -> None:
+        with self._lock:
+            gone: list[Owner] = [(member.slot, number) for number in member.interests]
+            member.tag = 0  # a request that is still on its way comes too late
+            self._change([], gone)
+            self._members.remove(member.slot)
+
+    def _sweep(self) -> None:
+        for member in self._members.never_came():
+            self._dismiss(member)
+
+    def _on_ask(self, query: zenoh.Query) -> None:
+        try:
+            document = protocol.read(query.payload)
+            slot = protocol.last_chunk(str(query.key_expr))
+            member = self._members.asking(slot, document.get("tag"))
+            answer = self._obey(member, document)
+        except (ZenohLaError, ValueError) as exc:
+            self._refuse(exc)
+            answer = {"error": str(exc)}
+        _answer(query, answer)
+
+    def _obey(self, member: Member, document: dict[str, Any]) -> dict[str, Any]:
+        """Does what a session asks, all of it or, if any of it is wrong, nothing."""
+        request = Request.read(document)
+        with self._lock:
+            if self._members.get(member.slot) is not member:
+                raise ProtocolError(member.slot, "the session is gone")
+            gone = set(member.interests) if request.reset else set(request.gone)
+            gone -= request.interests.keys()
+            if len(member.interests.keys() | request.interests) - len(gone) > MAX_INTERESTS:
+                raise ProtocolError(len(request.interests), f"at most {MAX_INTERESTS} interests")
+            for number in gone:
+                member.interests.pop(number, None)
+            member.interests.update(request.interests)
+            self._change(
+                [((member.slot, number), new) for number, new in request.interests.items()],
+                [(member.slot, number) for number in gone],
+            )
+            if request.reset:
+                member.watches.clear()
+            for number in request.unwatch:
+                member.watches.pop(number, None)
+            member.watches.update(request.watches)
+            matching = {}
+            for number, watch in request.watches.items():
+                matching[number] = watch.matching = self._matches(member, watch)
+        once = document.get("matching")
+        if once is not None:
+            (watch,) = Request.read({"watch": {"0": once}}).watches.values()
+            return {"matching": self._matches(member, watch)}
+        return {"watch": matching} if matching else {}
+
+    def _change(self, new: list[tuple[Owner, Interest]], gone: list[Owner]) -> None:
+        self._changed(self._table.change(new, gone))
+        self._advert.change(new, gone)
+
+    # Who listens
+
+    def _changed(self, topics: set[str]) -> None:
+        """Interests in these topics changed: those who watch are told, soon."""
+        with self._lock:
+            if not any(member.watches for member in self._members.all()):
+                return
+            if not self._changed_topics:
+                self._agenda.after(_WATCH_S, self._tell_watchers)
+            self._changed_topics |= topics
+
+    def _tell_watchers(self) -> None:
+        with self._lock:
+            changed = [zenoh.KeyExpr(topic) for topic in self._changed_topics]
+            self._changed_topics.clear()
+            news: list[tuple[Member, dict[int, bool]]] = []
+            for member in self._members.all():
+                told = {}
+                for number, watch in member.watches.items():
+                    if not any(topic.intersects(watch.topic) for topic in changed):
+                        continue
+                    matching = self._matches(member, watch)
+                    if matching != watch.matching:
+                        told[number] = watch.matching = matching
+                if told:
+                    news.append((member, told))
+        for member, told in news:
+            document = protocol.write({"tag": member.tag, "watch": told})
+            self._session.put(
+                member.messages, document, congestion_control=zenoh.CongestionControl.BLOCK
+            )
+
+    def _matches(self, member: Member, watch: Watch) -> bool:
+        sender = Sender(member.slot, ANY)
+        if watch.kind == "q":
+            if watch.chunk is None:
+                return False
+            locations = protocol.located_all(watch.chunk)
+            return bool(self._table.answerers(watch.topic, locations, sender))
+        if self._outlets.get(watch.topic).matching:
+            return True
+        if watch.chunk is None:
+            return False
+        takers = self._table.takers(watch.topic, protocol.located(watch.chunk), sender)
+        return bool(takers.mine or takers.nodes)
+
+    # Other nodes
+
+    def _on_node(self, sample: zenoh.Sample) -> None:
+        nid, zid = str(sample.key_expr).split("/")[-2:]
+        if nid == self.nid:
+            return
+        if sample.kind == zenoh.SampleKind.PUT:
+            self._views.appeared(nid)
+            if self._on_presence is not None:
+                self._on_presence(zid)
+        else:
+            self._views.vanished(nid)
+
+    def _refuse(self, exc: Exception) -> None:
+        self.counters.refused += 1
+        log.debug("refused: %s", exc)
+
+
+def _answer(query: zenoh.Query, document: dict[str, Any]) -> None:
+    query.reply(query.key_expr, protocol.write(document))
+    query.drop()

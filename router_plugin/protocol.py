@@ -1,0 +1,333 @@
+"""The keys of the protocol, and the documents that travel on them.
+
+`docs/PROTOCOL.md` tells the whole story. A *node* has a short id ``nid`` that is new with every
+start, so that a late goodbye of an earlier life means nobody. A *session* that belongs to a node
+has a ``slot`` there, a small number that is used again, because Zenoh never forgets a key that
+was declared: a network sees as many keys as there are sessions at one time, not as there ever
+were. The ``tag`` tells one owner of a slot from the next.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from zenoh_la import encoders
+from zenoh_la.encoders import Location, Precision
+from zenoh_la.encoders.bloom import Bits
+from zenoh_la.encoders.locations import SUBSCRIBERS, Region
+from zenoh_la.errors import LocationKeyError, ProtocolError
+from zenoh_la.keys import (
+    MAX_KEY_EXPRESSION_BYTES,
+    WIRE_ROOT,
+    LocationKey,
+    Role,
+    check_topic,
+    escaped,
+    from_chunk,
+    to_chunk,
+    unescaped,
+)
+
+ROOT = f"{WIRE_ROOT}/1"
+MANY = f"{ROOT}/many"
+NO_SLOT = "-"
+"""Instead of a slot: a client that has not registered."""
+
+ANY, REMOTE, LOCAL = 0, 1, 2
+"""Zenoh's localities: where a message may go, or may come from."""
+
+Kind = Literal["s", "q"]
+"""What an interest is for: messages (subscribers) or gets (queryables)."""
+
+_BETWEEN_KEYS = "|"  # no location key can hold it, and Zenoh allows it in a chunk
+MAX_DOCUMENT_BYTES = 64 << 20
+MAX_KEYS = 10_000
+
+
+def new_nid() -> str:
+    """A node's id: eight hexadecimal digits."""
+    return secrets.token_hex(4)
+
+
+def hello(zid: str) -> str:
+    """Where a router tells clients that it is location-aware."""
+    return f"{ROOT}/hello/{zid}"
+
+
+def ask(nid: str, slot: int | str) -> str:
+    """Where a session asks its node to register something."""
+    return f"{ROOT}/ask/{nid}/{slot}"
+
+
+def alive(nid: str, slot: int | str) -> str:
+    """The token that says a session is there."""
+    return f"{ROOT}/alive/{nid}/{slot}"
+
+
+def presence(nid: str, zid: str) -> str:
+    """The token that says a node is there."""
+    return f"{ROOT}/node/{nid}/{zid}"
+
+
+def state(nid: str) -> str:
+    """Where a node tells all it wants."""
+    return f"{ROOT}/state/{nid}"
+
+
+def delta(nid: str) -> str:
+    """Where a node tells what changed."""
+    return f"{ROOT}/delta/{nid}"
+
+
+def status(nid: str) -> str:
+    """Where a node tells what it is doing."""
+    return f"{ROOT}/status/{nid}"
+
+
+def one(nid: str) -> str:
+    """Messages to one node."""
+    return f"{ROOT}/one/{nid}"
+
+
+def one_get(nid: str) -> str:
+    """Gets to one node."""
+    return f"{ROOT}/oneget/{nid}"
+
+
+def many(nids: list[str]) -> str:
+    """Messages to several nodes, one copy per link."""
+    return f"{MANY}/{'/'.join(nids)}"
+
+
+def many_for(nid: str) -> str:
+    """What a node subscribes to for those."""
+    return f"{MANY}/**/{nid}/**"
+
+
+def to_session(nid: str, slot: int) -> str:
+    """Messages to a session."""
+    return f"{ROOT}/to/{nid}/{slot}"
+
+
+def get_of_session(nid: str, slot: int) -> str:
+    """Gets to a session."""
+    return f"{ROOT}/toget/{nid}/{slot}"
+
+
+def ingress(nid: str, slot: int | str, chunk: str, topic: str) -> str:
+    """Where a session puts a located message."""
+    return _checked(f"{ROOT}/in/{nid}/{slot}/{chunk}/{escaped(topic)}", topic)
+
+
+def ingress_get(nid: str, slot: int | str, chunk: str, topic: str) -> str:
+    """Where a session asks an area."""
+    return _checked(f"{ROOT}/get/{nid}/{slot}/{chunk}/{escaped(topic)}", topic)
+
+
+def _checked(key: str, topic: str) -> str:
+    if len(key) * 4 > MAX_KEY_EXPRESSION_BYTES and len(key.encode()) > MAX_KEY_EXPRESSION_BYTES:
+        problem = f"topic and place need {len(key.encode())} bytes, {MAX_KEY_EXPRESSION_BYTES} fit"
+        raise LocationKeyError(topic, "length", problem)
+    return key
+
+
+_DESTINATIONS = {"": ANY, "r": REMOTE, "l": LOCAL}
+_DESTINATION_FLAGS = {number: flag for flag, number in _DESTINATIONS.items()}
+
+
+class Sender(NamedTuple):
+    """Who sent, and whether it may reach others (`REMOTE`), itself (`LOCAL`) or both."""
+
+    slot: int | None
+    destination: int
+
+    def may_reach(self, slot: int, interest: Interest) -> bool:
+        """Whether it may reach an interest of the session at a slot of this node."""
+        own = slot == self.slot
+        return self.destination != (REMOTE if own else LOCAL) and interest.wants_from(own)
+
+
+def sender(slot: int, destination: int) -> str:
+    """The chunk that tells who sends."""
+    return f"{slot}{_DESTINATION_FLAGS[destination]}"
+
+
+def split_ingress(key: str) -> tuple[Sender, str, str]:
+    """Sender, location chunk and topic of an ingress key."""
+    parts = key.split("/", 6)
+    if len(parts) < 7:
+        raise ProtocolError(key, "needs a slot, a location key and a topic")
+    who = parts[4]
+    if who == NO_SLOT:
+        return Sender(None, ANY), parts[5], unescaped(parts[6])
+    digits = who.rstrip("rl")
+    destination = _DESTINATIONS.get(who[len(digits) :])
+    if destination is None or not digits.isdecimal() or len(digits) > 9:
+        raise ProtocolError(key, f"{who[:20]!r} is no slot")
+    return Sender(int(digits), destination), parts[5], unescaped(parts[6])
+
+
+def last_chunk(key: str) -> str:
+    """What follows the last slash."""
+    return key.rpartition("/")[2]
+
+
+def joined(chunks: list[str]) -> str:
+    """Several location keys in one chunk."""
+    return _BETWEEN_KEYS.join(chunks)
+
+
+def located(chunk: str) -> Location:
+    """The location that a chunk holds; a Bloom key's with its domain."""
+    key, domain = from_chunk(chunk)
+    location = encoders.decode(key)
+    if domain is not None and type(location) is Bits:
+        return Bits(location.value, location.length, location.is_filter, domain)
+    return location
+
+
+def chunks_in(chunk: str) -> list[str]:
+    """The location keys of a chunk that holds several."""
+    return chunk.split(_BETWEEN_KEYS)
+
+
+def precision_of(location: Location) -> Precision:
+    """In which encoding a position must be to be compared with an area of a get."""
+    if isinstance(location, Bits):
+        return Precision.BLOOM_FILTER
+    return Precision.POINT
+
+
+def located_all(chunk: str) -> tuple[Location, ...]:
+    """The locations of several keys in one chunk."""
+    chunks = chunks_in(chunk)
+    if len(chunks) > MAX_KEYS:
+        raise ProtocolError(chunk, f"at most {MAX_KEYS} location keys")
+    return tuple(located(part) for part in chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """What a subscriber wants, or a queryable can answer, and where.
+
+    Attributes:
+        kind: ``"s"`` or ``"q"``.
+        topic: the plain topic, wildcards allowed.
+        chunks: its location keys as they travel; none if it is nowhere at present.
+        locations: the same, decoded.
+        complete: of a queryable, whether it knows all there is on its topic and in its area.
+        origin: from whom it wants anything: `ANY`, `REMOTE` (not its own session) or `LOCAL` (only
+            its own session).
+    """
+
+    kind: Kind
+    topic: str
+    chunks: tuple[str, ...]
+    locations: tuple[Location, ...]
+    complete: bool = False
+    origin: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        kind: Kind,
+        topic: str,
+        chunks: tuple[str, ...],
+        complete: bool = False,
+        origin: int = 0,
+    ) -> Interest:
+        """Decodes and checks; raises `LocationKeyError` or `ProtocolError`."""
+        check_topic(topic)
+        if len(chunks) > MAX_KEYS:
+            raise ProtocolError(topic, f"at most {MAX_KEYS} location keys")
+        locations = tuple(located(chunk) for chunk in chunks)
+        for chunk, location in zip(chunks, locations, strict=True):
+            _check_role(kind, chunk, location)
+        return cls(kind, topic, chunks, locations, complete, origin)
+
+    def wants_from(self, own_session: bool) -> bool:
+        """Whether its origin allows a message from its own session, or from another."""
+        return self.origin != (REMOTE if own_session else LOCAL)
+
+    def to_plain(self) -> list[Any]:
+        return [self.kind, self.topic, list(self.chunks), int(self.complete), self.origin]
+
+    @classmethod
+    def from_plain(cls, data: Any) -> Interest:
+        """Reads what somebody sent: anything may be in it."""
+        match data:
+            case [
+                "s" | "q" as kind,
+                str(topic),
+                list(chunks),
+                0 | 1 as complete,
+                0 | 1 | 2 as origin,
+            ]:
+                if all(isinstance(chunk, str) for chunk in chunks):
+                    return cls.of(kind, topic, tuple(chunks), bool(complete), origin)
+        raise ProtocolError(data, "is no interest [kind, topic, [key …], complete, origin]")
+
+
+def _check_role(kind: Kind, chunk: str, location: Location) -> None:
+    role = location.role
+    if role is not None and (role in SUBSCRIBERS if kind == "s" else role is Role.QUERYABLE):
+        return
+    if role is None and not (isinstance(location, Bits) and not location.is_filter):
+        return  # MGRS keys do not say, and a Bloom filter is an area
+    who = "subscriber" if kind == "s" else "queryable"
+    raise LocationKeyError(chunk, "role", f"is no key of a {who}")
+
+
+def check_position(chunk: str, location: Location) -> None:
+    """A message arises at a position, not in an area."""
+    is_area = location.role not in (None, Role.PUBLISHER) or (
+        isinstance(location, Bits) and location.is_filter
+    )
+    if is_area:
+        raise LocationKeyError(chunk, "role", "is the key of an area, not of a publisher")
+
+
+def as_subscriber(location: Location) -> Location:
+    """The area of a get as one that positions can be matched with."""
+    if isinstance(location, Region):
+        return Region(location.place, Role.SUBSCRIBER)
+    return location
+
+
+def write(document: Any) -> bytes:
+    """A document as bytes."""
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def read(payload: Any) -> dict[str, Any]:
+    """A document that somebody sent."""
+    data = b"" if payload is None else payload.to_bytes()
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise ProtocolError(f"{len(data)} bytes", "is too large")
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as exc:
+        raise ProtocolError(data, f"is not JSON: {exc}") from exc
+    if not isinstance(document, dict):
+        raise ProtocolError(data, "must be a JSON object")
+    return document
+
+
+def field(document: dict[str, Any], name: str, kind: type, default: Any = None) -> Any:
+    """A field of a document, of the type it must have."""
+    value = document.get(name, default)
+    if value is None:
+        value = kind()
+    if type(value) is not kind:
+        raise ProtocolError(document.get(name), f"{name} must be a {kind.__name__}")
+    return value
+
+
+def chunk_of(key: LocationKey, location: Location | None = None, domain: str | None = None) -> str:
+    """The chunk in which a key travels."""
+    if domain is None and type(location) is Bits:
+        domain = location.domain
+    return to_chunk(key, domain)

@@ -1,0 +1,248 @@
+"""How a located message passes a node. Hot: a message whose route is known costs one look-up.
+
+What can be decided once per route is decided once: the targets' keys, the bytes that go with the
+message, the plain topic. Per message there remains to look the route up and to put.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import zenoh
+
+from zenoh_la.encoders import Location
+from zenoh_la.errors import ProtocolError, ZenohLaError
+from zenoh_la.keys import check_topic
+from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin.members import Members
+from zenoh_la.router_plugin.outlets import Outlet, Outlets, Untold
+from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Sender
+from zenoh_la.router_plugin.routes import Epoch, RoutingTable
+
+log = logging.getLogger("zenoh_la")
+
+_MAX_PLANS = 16_384
+MAX_LISTED = 32
+"""Nodes on one list key; more get a second copy of the message."""
+
+_PUT = zenoh.SampleKind.PUT
+_K = TypeVar("_K")
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a node did since it started.
+
+    Attributes:
+        received: located messages that entered the network here.
+        delivered: copies handed to this node's sessions.
+        forwarded: copies sent on to other nodes, a list of nodes counting once.
+        native: copies put on the plain topic.
+        vetoed: interests that a message's topic matched and its place did not.
+        stopped: messages that nobody wanted.
+        refused: messages and requests that could not be right.
+        gets: located gets that entered the network here.
+    """
+
+    received: int = 0
+    delivered: int = 0
+    forwarded: int = 0
+    native: int = 0
+    vetoed: int = 0
+    stopped: int = 0
+    refused: int = 0
+    gets: int = 0
+
+
+class _Plan:
+    """A decided route: where copies of a message go, until an interest in its topic changes."""
+
+    __slots__ = ("deliveries", "epoch", "forwards", "number", "outlet", "plain_end", "targets",
+                 "vetoed")  # fmt: skip
+
+    def __init__(self, epoch: Epoch) -> None:
+        self.epoch = epoch
+        self.number = epoch.number
+        self.targets: list[tuple[zenoh.KeyExpr, bytes]] = []
+        self.deliveries = 0
+        self.forwards = 0
+        self.vetoed = 0
+        self.outlet: Outlet | Untold | None = None
+        self.plain_end = b""
+
+
+def forward(
+    session: zenoh.Session,
+    key: zenoh.KeyExpr | str,
+    sample: zenoh.Sample,
+    attachment: bytes | zenoh.ZBytes,
+    destination: zenoh.Locality | None = None,
+) -> None:
+    """Puts a message again, with all that it came with."""
+    if sample.kind == _PUT:
+        session.put(
+            key,
+            sample.payload,
+            encoding=sample.encoding,
+            congestion_control=sample.congestion_control,
+            priority=sample.priority,
+            express=sample.express,
+            attachment=attachment,
+            timestamp=sample.timestamp,
+            allowed_destination=destination,
+            source_info=sample.source_info,
+        )
+    else:
+        session.delete(
+            key,
+            congestion_control=sample.congestion_control,
+            priority=sample.priority,
+            express=sample.express,
+            attachment=attachment,
+            timestamp=sample.timestamp,
+            allowed_destination=destination,
+            source_info=sample.source_info,
+        )
+
+
+class Relay:
+    """Takes located messages in, decides where they go, remembers it, and passes them on."""
+
+    def __init__(
+        self,
+        session: zenoh.Session,
+        nid: str,
+        table: RoutingTable,
+        members: Members,
+        outlets: Outlets,
+        counters: Counters,
+    ) -> None:
+        self._session = session
+        self._nid = nid
+        self._table = table
+        self._members = members
+        self._outlets = outlets
+        self._counters = counters
+        self._ingress: dict[str, _Plan] = {}
+        self._egress: dict[bytes, _Plan] = {}
+
+    def on_ingress(self, sample: zenoh.Sample) -> None:
+        """A located message from one of this node's sessions."""
+        key = str(sample.key_expr)
+        plan = self._ingress.get(key)
+        if plan is None or plan.number != plan.epoch.number:
+            decided = self._decided(self._decide_ingress, key)
+            if decided is None:
+                return
+            plan = decided
+            _remember(self._ingress, key, plan)
+        counters = self._counters
+        counters.received += 1
+        counters.vetoed += plan.vetoed
+        self._pass_on(sample, plan, sample.attachment)
+        outlet = plan.outlet
+        if outlet is not None and outlet.wanted:
+            counters.native += 1
+            end = frames.attached(sample.attachment, plan.plain_end) + frames.MAGIC
+            forward(self._session, outlet.key_expr, sample, end)
+        elif not plan.targets:
+            counters.stopped += 1
+
+    def on_egress(self, sample: zenoh.Sample) -> None:
+        """A located message from another node."""
+        try:
+            header, user = frames.split(sample.attachment)
+        except ProtocolError as exc:
+            self._refuse(exc)
+            return
+        plan = self._egress.get(header)
+        if plan is None or plan.number != plan.epoch.number:
+            decided = self._decided(self._decide_egress, header)
+            if decided is None:
+                return
+            plan = decided
+            _remember(self._egress, header, plan)
+        self._counters.vetoed += plan.vetoed
+        self._pass_on(sample, plan, None if user is None else zenoh.ZBytes(user))
+
+    def _pass_on(self, sample: zenoh.Sample, plan: _Plan, user: zenoh.ZBytes | None) -> None:
+        session = self._session
+        for key, end in plan.targets:
+            forward(session, key, sample, frames.attached(user, end))
+        self._counters.delivered += plan.deliveries
+        self._counters.forwarded += plan.forwards
+
+    def _decided(self, decide: Callable[[_K], _Plan], key: _K) -> _Plan | None:
+        try:
+            return decide(key)
+        except (ZenohLaError, zenoh.ZError) as exc:
+            self._refuse(exc)
+            return None
+
+    def _refuse(self, exc: Exception) -> None:
+        self._counters.refused += 1
+        log.debug("refused: %s", exc)
+
+    def _decide_ingress(self, key: str) -> _Plan:
+        sender, chunk, topic = protocol.split_ingress(key)
+        check_topic(topic)
+        location = protocol.located(chunk)
+        protocol.check_position(chunk, location)
+        packed = frames.pack_location(location, chunk)
+        plan = self._plan(topic, location, packed, sender, onward=sender.destination != LOCAL)
+        if sender.destination == ANY:
+            plan.outlet = self._outlets.get(topic)
+            plan.plain_end = frames.ending(frames.pack_header(packed, topic))
+        elif sender.destination == REMOTE:
+            # Its own session knows its messages by the tag, and keeps them from its subscribers.
+            member = None if sender.slot is None else self._members.get(sender.slot)
+            tag = 0 if member is None else member.tag
+            plan.outlet = self._outlets.get(topic)
+            plan.plain_end = frames.ending(frames.pack_header(packed, topic, tag, (0,)))
+        return plan
+
+    def _decide_egress(self, header: bytes) -> _Plan:
+        packed, topic, _, ids = frames.unpack_header(header)
+        location = frames.location_of(packed)
+        if location is None or ids:
+            raise ProtocolError(header, "is no header between nodes")
+        check_topic(topic)
+        return self._plan(topic, location, packed, Sender(None, ANY), onward=False)
+
+    def _plan(
+        self, topic: str, location: Location, packed: bytes, sender: Sender, *, onward: bool
+    ) -> _Plan:
+        plan = _Plan(self._table.epoch(topic))
+        takers = self._table.takers(topic, location, sender)
+        plan.vetoed = takers.vetoed
+        for slot, ids in takers.mine.items():
+            member = self._members.get(slot)
+            if member is not None:
+                header = frames.pack_header(packed, topic, member.tag, ids)
+                plan.targets.append((member.messages, frames.ending(header)))
+        plan.deliveries = len(plan.targets)
+        if onward and takers.nodes:
+            end = frames.ending(frames.pack_header(packed, topic))
+            plan.targets += [(key, end) for key in _keys_to(list(takers.nodes))]
+            plan.forwards = len(plan.targets) - plan.deliveries
+        return plan
+
+
+def _keys_to(nids: list[str]) -> list[zenoh.KeyExpr]:
+    """To one node on its own key, which costs half; to several on a key that lists them."""
+    if len(nids) == 1:
+        return [zenoh.KeyExpr(protocol.one(nids[0]))]
+    lists = [nids[i : i + MAX_LISTED] for i in range(0, len(nids), MAX_LISTED)]
+    return [
+        zenoh.KeyExpr(protocol.many(some) if len(some) > 1 else protocol.one(some[0]))
+        for some in lists
+    ]
+
+
+def _remember(plans: dict[_K, _Plan], key: _K, plan: _Plan) -> None:
+    if len(plans) >= _MAX_PLANS:
+        plans.clear()  # a publisher that moves leaves one plan per message behind
+    plans[key] = plan

@@ -1,0 +1,50 @@
+"""A message's way through a line of routers, with a stock one in the middle."""
+
+from __future__ import annotations
+
+from tests.network import Inbox, client, converged, line_of_routers, native_client, wait_for
+from zenoh_la import Circle, Coordinates
+
+LINZ = Coordinates(48.3, 14.3)
+GRAZ = Coordinates(47.07, 15.44)
+
+
+def test_what_lies_in_the_area_arrives_and_the_rest_stops_where_it_enters() -> None:
+    with (
+        line_of_routers("LsL") as (first, _, last),
+        client(first.endpoint) as publisher,
+        client(last.endpoint) as subscriber,
+        native_client(first.endpoint) as observer,
+    ):
+        inbox = Inbox()
+        subscriber.declare_subscriber("t/**", inbox, location_shape=Circle(LINZ, 5000))
+        converged(observer, 2)
+        place = LINZ
+        publisher.declare_position_handler(0, lambda: place)
+        publisher.put("t/a", "in", attachment="mine")
+        place = GRAZ
+        publisher.put("t/a", "out")
+        place = LINZ
+        publisher.put("t/b", "in again")
+        first_sample, _ = inbox.wait(2)
+        assert inbox.texts() == ["in", "in again"]
+        assert first_sample.location == LINZ
+        assert str(first_sample.key_expr) == "t/a"
+        assert first_sample.attachment.to_string() == "mine"
+        counters = {s["zid"]: s["counters"] for s in converged(observer, 2).values()}
+        assert counters[first.zid]["received"] == 3
+        assert counters[first.zid]["forwarded"] == 2
+        assert counters[first.zid]["stopped"] == 1
+        assert counters[last.zid]["delivered"] == 2
+
+
+def test_a_killed_clients_interests_are_gone_everywhere() -> None:
+    with line_of_routers("LL") as (first, last), native_client(first.endpoint) as observer:
+        subscriber = client(last.endpoint)
+        subscriber.declare_subscriber("t", Inbox(), location_shape=Circle(LINZ, 5000))
+        converged(observer, 2)
+        subscriber.close()
+        wait_for(
+            lambda: all(s["interests"] == 0 for s in converged(observer, 2).values()),
+            "no interests are left",
+        )

@@ -1,0 +1,199 @@
+"""What the parts of a session share: its position, its node, and who gets what is delivered."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import zenoh
+
+from zenoh_la.encoders import Precision
+from zenoh_la.errors import ArgumentError, LocationKeyError, PositionError, ProtocolError
+from zenoh_la.keys import Role, check_topic
+from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Interest, Kind
+from zenoh_la.router_plugin.queries import Ask, Passing
+from zenoh_la.router_plugin.relay import forward
+from zenoh_la.session.home import Home
+from zenoh_la.session.local import LocalKeys
+from zenoh_la.session.membership import Membership
+from zenoh_la.session.mobility import Mobility
+from zenoh_la.session.places import Places, Where
+from zenoh_la.session.position import PositionSource
+from zenoh_la.values import Coordinates
+
+log = logging.getLogger("zenoh_la")
+
+_HERE = zenoh.Locality.SESSION_LOCAL
+_MAX_HEADERS = 4096
+
+
+def locality(argument: str, given: zenoh.Locality | None) -> int:
+    """Zenoh's locality as the protocol numbers it."""
+    if given is None or given == zenoh.Locality.ANY:
+        return ANY
+    if given == zenoh.Locality.REMOTE:
+        return REMOTE
+    if given == _HERE:
+        return LOCAL
+    raise ArgumentError(argument, given, "must be a zenoh.Locality")
+
+
+def topic_of(key_expr: Any) -> str:
+    """A topic as text, checked before Zenoh sees it: one that is too long would make it panic."""
+    topic = str(key_expr)
+    try:
+        check_topic(topic)
+    except LocationKeyError as exc:
+        raise ArgumentError("key_expr", topic, exc.problem) from exc
+    return topic
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An interest as the application declared it: where may depend on the session's position."""
+
+    kind: Kind
+    topic: str
+    where: Where
+    role: Role
+    complete: bool = False
+    origin: int = ANY
+
+    def interest(self, places: Places, position: Coordinates | None) -> Interest:
+        chunks = places.chunks(self.where, self.role, position)
+        return Interest.of(self.kind, self.topic, chunks, self.complete, self.origin)
+
+
+class Core:
+    """The inside of a location-aware session.
+
+    Args:
+        session: the Zenoh session it wraps.
+        mode: whether that session is a client, and so belongs to its router if it can, a peer or
+            a router.
+        timeout_s: Zenoh's default timeout of a get.
+    """
+
+    def __init__(self, session: zenoh.Session, mode: zenoh.WhatAmI, timeout_s: float) -> None:
+        self.session = session
+        self.timeout_s = timeout_s
+        self.places = Places()
+        self.subscriber_keys = LocalKeys("s")
+        self.queryable_keys = LocalKeys("q")
+        self.subscribers: dict[int, zenoh.KeyExpr] = {}
+        self.queryables: dict[int, zenoh.KeyExpr] = {}
+        self.membership = Membership(
+            session, mode, on_message=self._on_message, on_get=self._on_get
+        )
+        self.mobility = Mobility(self._move, lambda: self.has_mobile_claims)
+        self.position = PositionSource(self.mobility.wake)
+        self.mobility.follow(self.position)
+        self._claims: dict[int, tuple[Claim, Interest]] = {}
+        self._mobile_claims = 0
+        self._headers: dict[bytes, tuple[int, tuple[int, ...]]] = {}
+
+    # What the application declares
+
+    def claim(self, number: int, claim: Claim) -> None:
+        """Declares an interest at the node; it is in force there when this returns."""
+        position = self.position_needed() if claim.where.is_ego_centric else None
+        interest = claim.interest(self.places, position)
+        self.membership.declare({number: interest})
+        self._claims[number] = (claim, interest)
+        if claim.where.is_ego_centric:
+            self._mobile_claims += 1
+            self.mobility.start()
+
+    def position_needed(self) -> Coordinates | None:
+        """The position for an area that goes with it; None if the handler says there is none."""
+        if not self.position.is_declared:
+            problem = "an area about oneself needs a position: call declare_position_handler"
+            raise PositionError(problem)
+        return self.position.current()
+
+    def renounce(self, number: int) -> None:
+        found = self._claims.pop(number, None)
+        if found is not None and found[0].where.is_ego_centric:
+            self._mobile_claims -= 1
+        self.membership.undeclare(number)
+
+    def _move(self, position: Coordinates | None) -> int:
+        """Moves the interests that go with the position; returns how many changed."""
+        changes = {}
+        for number, (claim, old) in list(self._claims.items()):
+            if not claim.where.is_ego_centric:
+                continue
+            try:
+                new = claim.interest(self.places, position)
+            except ValueError as exc:  # e.g. the position left the Bloom domain
+                log.warning("an interest in %s stays where it was: %s", claim.topic, exc)
+                continue
+            if new.chunks != old.chunks:
+                changes[number] = (claim, new)
+        if changes:
+            self.membership.declare({number: new for number, (_, new) in changes.items()})
+            for number, moved in changes.items():
+                if number in self._claims:
+                    self._claims[number] = moved
+        return len(changes)
+
+    @property
+    def has_mobile_claims(self) -> bool:
+        """Whether an interest goes with the session's position."""
+        return self._mobile_claims > 0
+
+    def chunk_here(self, precision: Precision) -> str | None:
+        """The location key of the session's position; None if it has none."""
+        position = self.position.current()
+        return None if position is None else self.places.position_chunk(position, precision)
+
+    def close(self) -> None:
+        self.mobility.close()
+        self.membership.close()
+
+    # What the node delivers
+
+    def _on_message(self, home: Home, sample: zenoh.Sample) -> None:
+        attachment = sample.attachment
+        try:
+            if attachment is None:
+                document = protocol.read(sample.payload)
+                if document.get("tag") == home.tag:
+                    self.membership.on_news(document)
+                return
+            header, _ = frames.split(attachment)
+            found = self._headers.get(header)
+            if found is None:
+                parsed = frames.unpack_header(header)
+                found = parsed.tag, parsed.ids
+                if len(self._headers) >= _MAX_HEADERS:
+                    self._headers.clear()
+                self._headers[header] = found
+        except ProtocolError as exc:
+            log.debug("refused: %s", exc)
+            return
+        tag, ids = found
+        if tag != home.tag:
+            return  # for the session that had this slot before
+        for number in ids:
+            key = self.subscribers.get(number)
+            if key is not None:
+                forward(self.session, key, sample, attachment, _HERE)
+
+    def _on_get(self, home: Home, query: zenoh.Query) -> None:
+        passing = Passing(self.session, query)
+        try:
+            header, own = frames.split(query.attachment)
+            ask = Ask.read(header)
+            user = None if own is None else zenoh.ZBytes(own)
+            if ask.tag == home.tag:
+                for number in ask.ids:
+                    key = self.queryables.get(number)
+                    if key is not None:
+                        passing.to(key, frames.ending(header), user, ask.timeout_ms, _HERE)
+        except ProtocolError as exc:
+            log.debug("refused: %s", exc)
+        finally:
+            passing.done()

@@ -1,0 +1,128 @@
+"""Where a session is registered: the keys of its node and of its own slot there."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import zenoh
+
+from zenoh_la.errors import NodeError, ProtocolError
+from zenoh_la.router_plugin import protocol
+from zenoh_la.router_plugin.node import Node
+
+log = logging.getLogger("zenoh_la")
+
+REQUEST_TIMEOUT_S = 5.0
+HELLO_TIMEOUT_S = 2.0
+
+OnMessage = Callable[["Home", zenoh.Sample], None]
+OnGet = Callable[["Home", zenoh.Query], None]
+
+
+class Home:
+    """A session's place at a node: a router's, or its own."""
+
+    def __init__(
+        self,
+        session: zenoh.Session,
+        nid: str,
+        slot: int,
+        tag: int,
+        *,
+        on_message: OnMessage,
+        on_get: OnGet,
+        router: str | None = None,
+        node: Node | None = None,
+    ) -> None:
+        self._session = session
+        self.nid = nid
+        self.slot = slot
+        self.tag = tag
+        self.router = router
+        self.node = node
+        self._locality = None if node is None else zenoh.Locality.SESSION_LOCAL
+
+        def message(sample: zenoh.Sample) -> None:
+            on_message(self, sample)
+
+        def get(query: zenoh.Query) -> None:
+            on_get(self, query)
+
+        self._declared: list[Any] = [
+            session.declare_subscriber(
+                protocol.to_session(nid, slot),
+                zenoh.handlers.Callback(message, indirect=False),
+                allowed_origin=self._locality,
+            ),
+            session.declare_queryable(
+                protocol.get_of_session(nid, slot),
+                zenoh.handlers.Callback(get, indirect=False),
+                allowed_origin=self._locality,
+            ),
+        ]
+        if node is None:
+            token = session.liveliness().declare_token(protocol.alive(nid, slot))
+            self._declared.append(token)
+
+    @property
+    def locality(self) -> zenoh.Locality | None:
+        """Where this session's requests and messages to its node may go."""
+        return self._locality
+
+    def request(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Asks the node something and waits for its answer.
+
+        Raises:
+            NodeError: it refused, or did not answer in time.
+        """
+        key = protocol.ask(self.nid, self.slot)
+        full = {"tag": self.tag, **document}
+        answer = call(self._session, key, full, REQUEST_TIMEOUT_S, self._locality)
+        if answer is None:
+            raise NodeError(f"node {self.nid} did not answer within {REQUEST_TIMEOUT_S:g} s")
+        if "error" in answer:
+            raise NodeError(f"node {self.nid} refused: {answer['error']}")
+        return answer
+
+    def close(self) -> None:
+        for declared in self._declared:
+            declared.undeclare()
+        self._declared.clear()
+        if self.node is not None:
+            self.node.close()
+
+
+def call(
+    session: zenoh.Session,
+    key: str,
+    document: dict[str, Any],
+    timeout_s: float,
+    destination: zenoh.Locality | None = None,
+) -> dict[str, Any] | None:
+    """A request and its answer; None if nobody answers."""
+    answers: list[dict[str, Any]] = []
+    ended = threading.Event()
+
+    def on_reply(reply: zenoh.Reply) -> None:
+        if reply.ok is not None:
+            try:
+                answers.append(protocol.read(reply.ok.payload))
+            except ProtocolError as exc:
+                answers.append({"error": f"an answer that cannot be read: {exc}"})
+
+    session.get(
+        key,
+        zenoh.handlers.Callback(on_reply, ended.set, indirect=False),
+        payload=protocol.write(document),
+        timeout=timeout_s,
+        consolidation=zenoh.ConsolidationMode.NONE,
+        congestion_control=zenoh.CongestionControl.BLOCK,
+        priority=zenoh.Priority.INTERACTIVE_HIGH,
+        express=True,
+        allowed_destination=destination,
+    )
+    ended.wait(timeout_s + 1.0)
+    return answers[0] if answers else None

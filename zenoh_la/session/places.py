@@ -1,0 +1,171 @@
+"""From the location arguments of a call to location keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zenoh_la.encoders import BloomDomain, Encoder, Precision
+from zenoh_la.encoders.base64_json import Base64JsonEncoder
+from zenoh_la.encoders.bloom import Bits, BloomEncoder
+from zenoh_la.encoders.locations import Point
+from zenoh_la.encoders.mgrs import Cell, MgrsEncoder
+from zenoh_la.errors import ArgumentError, InvalidLocationError
+from zenoh_la.keys import LocationKey, Role
+from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.values import (
+    Area,
+    Circle,
+    Coordinates,
+    GeographicRange,
+    MgrsCell,
+    Polygon,
+    Shape,
+    area_from,
+)
+
+_SOMEWHERE = Coordinates(0.0, 0.0)
+_AREAS = (Circle, GeographicRange, MgrsCell, Polygon)
+
+
+def checked_precision(precision: Any) -> Precision | None:
+    """A precision that is one, or None."""
+    if precision is None or isinstance(precision, Precision):
+        return precision
+    raise ArgumentError("precision", precision, "must be a Precision, or None for a plain message")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The area of a call: one that stays, or one that goes with the session's position."""
+
+    shape: Any
+    data: Any
+    precision: Precision
+
+    @classmethod
+    def of(cls, location_shape: Any, shape_data: Any, precision: Any) -> Where | None:
+        """What the arguments mean; None for the whole network.
+
+        Raises:
+            ArgumentError, InvalidLocationError: an argument is wrong; it is named.
+        """
+        checked = checked_precision(precision)
+        if isinstance(location_shape, _AREAS):
+            if shape_data is not None:
+                raise ArgumentError("shape_data", shape_data, "an area needs no data beside it")
+        elif not isinstance(location_shape, Shape):
+            raise ArgumentError("location_shape", location_shape, "must be a Shape or an area")
+        elif location_shape is Shape.NONE and shape_data is None:
+            return None
+        elif not isinstance(shape_data, Mapping):
+            raise ArgumentError("shape_data", shape_data, f"{location_shape} needs a mapping")
+        if checked is None:
+            raise ArgumentError("precision", None, "an area needs one")
+        where = cls(location_shape, shape_data, checked)
+        where.area(_SOMEWHERE)  # what is wrong is wrong wherever the session is
+        return where
+
+    @property
+    def is_ego_centric(self) -> bool:
+        """Whether it moves with the session."""
+        if not isinstance(self.shape, Shape):
+            return False
+        if self.shape is Shape.NONE:
+            return "digits" in self.data
+        return self.shape is Shape.CIRCLE and "c" not in self.data
+
+    def area(self, position: Coordinates | None) -> Area:
+        """The area, at a position."""
+        if not isinstance(self.shape, Shape):
+            fixed: Area = self.shape
+            return fixed
+        try:
+            if self.shape is not Shape.NONE:
+                return area_from(self.shape, self.data, position)
+            return self._cell(position)
+        except InvalidLocationError as exc:
+            raise exc.within("shape_data") from exc
+
+    def _cell(self, position: Coordinates | None) -> MgrsCell:
+        if self.precision is not Precision.MGRS:
+            problem = "without a shape needs Precision.MGRS and digits or mgrs"
+            raise ArgumentError("shape_data", self.data, problem)
+        match dict(self.data):
+            case {"digits": digits, **rest} if not rest:
+                if position is None:
+                    raise InvalidLocationError("digits", digits, "there is no position")
+                return MgrsCell.at(position, digits)
+            case {"mgrs": text, **rest} if not rest:
+                return MgrsCell.parse(text)
+        raise InvalidLocationError("fields", self.data, "needs either digits or mgrs")
+
+
+class Places:
+    """A session's encoders and Bloom domains."""
+
+    def __init__(self) -> None:
+        self._encoders: dict[Precision, Encoder] = {
+            Precision.POINT: Base64JsonEncoder(),
+            Precision.MGRS: MgrsEncoder(),
+            Precision.BLOOM_FILTER: BloomEncoder(),
+        }
+        self._domains: dict[str, BloomEncoder] = {}
+        self._domain: BloomDomain | None = None
+
+    def declare_domain(self, domain: Any) -> None:
+        if not isinstance(domain, BloomDomain):
+            raise ArgumentError("domain", domain, "must be a BloomDomain")
+        encoder = BloomEncoder(domain)
+        self._domains[domain.fingerprint] = encoder
+        self._encoders[Precision.BLOOM_FILTER] = encoder
+        self._domain = domain
+
+    def _fingerprint(self, precision: Precision) -> str | None:
+        if precision is not Precision.BLOOM_FILTER:
+            return None
+        if self._domain is None:
+            problem = "Bloom keys need a grid: call declare_bloom_domain first"
+            raise ArgumentError("precision", precision, problem)
+        return self._domain.fingerprint
+
+    def position_chunk(self, position: Coordinates, precision: Precision) -> str:
+        """The location key of a position, as it travels."""
+        domain = self._fingerprint(precision)
+        return protocol.chunk_of(self._encoders[precision].encode_position(position), None, domain)
+
+    def area_chunks(self, area: Area, role: Role, precision: Precision) -> tuple[str, ...]:
+        """The location keys of an area, as they travel."""
+        domain = self._fingerprint(precision)
+        keys = self._encoders[precision].encode_area(area, role)
+        return tuple(protocol.chunk_of(key, None, domain) for key in keys)
+
+    def chunks(self, where: Where, role: Role, position: Coordinates | None) -> tuple[str, ...]:
+        """The keys of a call's area; none if it goes with a position and there is none."""
+        if where.is_ego_centric and position is None:
+            return ()
+        return self.area_chunks(where.area(position), role, where.precision)
+
+    def coordinates(self, packed: bytes) -> Coordinates | None:
+        """Where a packed location is: of a cell its centre, None if nobody here can tell."""
+        location = frames.location_of(packed)
+        if type(location) is Point:
+            return location.place
+        if type(location) is Cell:
+            return location.place.centre
+        if type(location) is Bits:
+            key = frames.key_of(packed)
+            encoder = self._domains.get(location.domain or "")
+            return None if encoder is None or key is None else _centre(encoder, key)
+        place = None if location is None else location.place
+        return place if isinstance(place, Coordinates) else None
+
+
+def _centre(encoder: BloomEncoder, key: LocationKey) -> Coordinates | None:
+    cells = encoder.cells(key)
+    if not cells:
+        return None
+    cell = encoder.domain.range_of(cells[0])
+    long = cell.min_long + cell.width / 2
+    return Coordinates((cell.min_lat + cell.max_lat) / 2, long - 360 if long > 180 else long)

@@ -1,0 +1,210 @@
+"""Publishing: at the session's position if it has one, else as plain Zenoh."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import zenoh
+
+from zenoh_la.encoders import Precision
+from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin.protocol import LOCAL
+from zenoh_la.session.core import Core, locality, topic_of
+from zenoh_la.session.home import Home
+from zenoh_la.session.matching import listen, status_now
+from zenoh_la.values import Coordinates
+
+_HERE = zenoh.Locality.SESSION_LOCAL
+
+
+class Sender:
+    """Sends located messages of one topic. Hot: the key for a place is made once.
+
+    Args:
+        destination: where they may go, as the protocol numbers it.
+    """
+
+    def __init__(self, core: Core, topic: str, precision: Precision, destination: int) -> None:
+        self._core = core
+        self._topic = topic
+        self._precision = precision
+        self._destination = destination
+        # Replaced as a whole, so that threads see parts that belong together.
+        self._at: tuple[Coordinates, str] | None = None
+        self._to: tuple[Home, str, zenoh.KeyExpr] | None = None
+
+    def put(self, position: Coordinates, payload: Any, qos: dict[str, Any]) -> None:
+        chunk = self._chunk(position)
+
+        def send(home: Home) -> None:
+            key = self._key(home, chunk)
+            self._core.session.put(key, payload, allowed_destination=home.locality, **qos)
+
+        self._core.membership.send(send)
+        if self._destination == LOCAL:
+            marked = {**qos, "attachment": self._marked(chunk, qos.get("attachment"))}
+            self._core.session.put(self._topic, payload, allowed_destination=_HERE, **marked)
+
+    def delete(self, position: Coordinates, qos: dict[str, Any]) -> None:
+        chunk = self._chunk(position)
+
+        def send(home: Home) -> None:
+            key = self._key(home, chunk)
+            self._core.session.delete(key, allowed_destination=home.locality, **qos)
+
+        self._core.membership.send(send)
+        if self._destination == LOCAL:
+            marked = {**qos, "attachment": self._marked(chunk, qos.get("attachment"))}
+            self._core.session.delete(self._topic, allowed_destination=_HERE, **marked)
+
+    def _chunk(self, position: Coordinates) -> str:
+        at = self._at
+        if at is None or (position is not at[0] and position != at[0]):
+            chunk = self._core.places.position_chunk(position, self._precision)
+            self._at = at = (position, chunk)
+        return at[1]
+
+    def _key(self, home: Home, chunk: str) -> zenoh.KeyExpr:
+        to = self._to
+        if to is None or to[0] is not home or to[1] is not chunk:
+            who = protocol.sender(home.slot, self._destination)
+            key = zenoh.KeyExpr(protocol.ingress(home.nid, who, chunk, self._topic))
+            self._to = to = (home, chunk, key)
+        return to[2]
+
+    def _marked(self, chunk: str, attachment: Any) -> bytes:
+        """The attachment for the session's own native subscribers."""
+        user = None if attachment is None else zenoh.ZBytes(attachment)
+        packed = frames.pack_location(protocol.located(chunk), chunk)
+        end = frames.ending(frames.pack_header(packed, self._topic))
+        return frames.attached(user, end) + frames.MAGIC
+
+
+class Publisher:
+    """Like `zenoh.Publisher`; what it puts arises at the session's position."""
+
+    def __init__(
+        self,
+        core: Core,
+        native: zenoh.Publisher,
+        precision: Precision | None,
+        express: bool | None,
+        allowed_destination: zenoh.Locality | None,
+    ) -> None:
+        self._core = core
+        self._native = native
+        self._precision = precision
+        self._qos = {
+            "congestion_control": native.congestion_control,
+            "priority": native.priority,
+            "express": express,
+        }
+        self._encoding = native.encoding
+        self._sender = None
+        if precision is not None:
+            destination = locality("allowed_destination", allowed_destination)
+            self._sender = Sender(core, topic_of(native.key_expr), precision, destination)
+
+    @property
+    def id(self) -> zenoh.EntityGlobalId:
+        return self._native.id
+
+    @property
+    def key_expr(self) -> zenoh.KeyExpr:
+        return self._native.key_expr
+
+    @property
+    def encoding(self) -> zenoh.Encoding:
+        return self._native.encoding
+
+    @property
+    def congestion_control(self) -> zenoh.CongestionControl:
+        return self._native.congestion_control
+
+    @property
+    def priority(self) -> zenoh.Priority:
+        return self._native.priority
+
+    @property
+    def reliability(self) -> zenoh.Reliability:
+        return self._native.reliability
+
+    def put(
+        self,
+        payload: Any,
+        *,
+        encoding: Any = None,
+        attachment: Any = None,
+        timestamp: zenoh.Timestamp | None = None,
+        timestamp_instrumentation: Any = None,
+        source_info: zenoh.SourceInfo | None = None,
+    ) -> None:
+        qos = {
+            "attachment": attachment,
+            "timestamp": timestamp,
+            "timestamp_instrumentation": timestamp_instrumentation,
+            "source_info": source_info,
+        }
+        position = self._position()
+        if position is None or self._sender is None:
+            self._native.put(payload, encoding=encoding, **qos)
+        else:
+            encoding = self._encoding if encoding is None else encoding
+            self._sender.put(position, payload, {"encoding": encoding, **self._qos, **qos})
+
+    def delete(
+        self,
+        *,
+        attachment: Any = None,
+        timestamp: zenoh.Timestamp | None = None,
+        timestamp_instrumentation: Any = None,
+        source_info: zenoh.SourceInfo | None = None,
+    ) -> None:
+        qos = {
+            "attachment": attachment,
+            "timestamp": timestamp,
+            "timestamp_instrumentation": timestamp_instrumentation,
+            "source_info": source_info,
+        }
+        position = self._position()
+        if position is None or self._sender is None:
+            self._native.delete(**qos)
+        else:
+            self._sender.delete(position, {**self._qos, **qos})
+
+    def _position(self) -> Coordinates | None:
+        _ = self._native.key_expr  # Zenoh's error if it was undeclared
+        return None if self._sender is None else self._core.position.current()
+
+    @property
+    def _is_located(self) -> bool:
+        return self._sender is not None and self._core.position.is_declared
+
+    def _watched(self) -> list[Any]:
+        assert self._precision is not None
+        return ["s", str(self.key_expr), self._core.chunk_here(self._precision)]
+
+    @property
+    def matching_status(self) -> Any:
+        """Whether anybody listens: native subscribers, or located ones whose area this is in."""
+        if not self._is_located:
+            return self._native.matching_status
+        return status_now(self._core, self._watched())
+
+    def declare_matching_listener(self, handler: Any = None) -> Any:
+        """Tells when that changes."""
+        if not self._is_located:
+            return self._native.declare_matching_listener(handler)
+        return listen(self._core, str(self.key_expr), self._watched, handler)
+
+    def undeclare(self) -> None:
+        self._native.undeclare()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        self._native.__exit__(*args)
+
+    def __repr__(self) -> str:
+        return f"Publisher({self._native!r})"

@@ -1,0 +1,134 @@
+"""The methods of a session that publish."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import zenoh
+
+from zenoh_la.encoders import Precision
+from zenoh_la.session.base import SessionBase
+from zenoh_la.session.core import locality, topic_of
+from zenoh_la.session.places import checked_precision
+from zenoh_la.session.publisher import Publisher, Sender
+from zenoh_la.values import Coordinates
+
+_MAX_SENDERS = 1024
+
+
+class Publishing(SessionBase):
+    """`put`, `delete` and publishers."""
+
+    def __init__(self, session: zenoh.Session, mode: zenoh.WhatAmI, timeout_s: float) -> None:
+        super().__init__(session, mode, timeout_s)
+        self._senders: dict[tuple[str, Precision, int], Sender] = {}
+
+    def put(
+        self,
+        key_expr: Any,
+        payload: Any,
+        *,
+        encoding: Any = None,
+        congestion_control: zenoh.CongestionControl | None = None,
+        priority: zenoh.Priority | None = None,
+        express: bool | None = None,
+        attachment: Any = None,
+        timestamp: zenoh.Timestamp | None = None,
+        timestamp_instrumentation: Any = None,
+        allowed_destination: zenoh.Locality | None = None,
+        source_info: zenoh.SourceInfo | None = None,
+        precision: Precision | None = Precision.POINT,
+    ) -> None:
+        """Like `zenoh.Session.put`, at the session's position if it has one.
+
+        Args:
+            precision: the encoding of the position; None for a plain message.
+        """
+        qos = {
+            "encoding": encoding,
+            "congestion_control": congestion_control,
+            "priority": priority,
+            "express": express,
+            "attachment": attachment,
+            "timestamp": timestamp,
+            "timestamp_instrumentation": timestamp_instrumentation,
+            "source_info": source_info,
+        }
+        position = self._position_for(precision)
+        if position is None or precision is None:
+            self._zsession.put(key_expr, payload, allowed_destination=allowed_destination, **qos)
+        else:
+            self._sender(key_expr, precision, allowed_destination).put(position, payload, qos)
+
+    def delete(
+        self,
+        key_expr: Any,
+        *,
+        congestion_control: zenoh.CongestionControl | None = None,
+        priority: zenoh.Priority | None = None,
+        express: bool | None = None,
+        attachment: Any = None,
+        timestamp: zenoh.Timestamp | None = None,
+        timestamp_instrumentation: Any = None,
+        allowed_destination: zenoh.Locality | None = None,
+        source_info: zenoh.SourceInfo | None = None,
+        precision: Precision | None = Precision.POINT,
+    ) -> None:
+        """Like `zenoh.Session.delete`, at the session's position if it has one."""
+        qos = {
+            "congestion_control": congestion_control,
+            "priority": priority,
+            "express": express,
+            "attachment": attachment,
+            "timestamp": timestamp,
+            "timestamp_instrumentation": timestamp_instrumentation,
+            "source_info": source_info,
+        }
+        position = self._position_for(precision)
+        if position is None or precision is None:
+            self._zsession.delete(key_expr, allowed_destination=allowed_destination, **qos)
+        else:
+            self._sender(key_expr, precision, allowed_destination).delete(position, qos)
+
+    def _position_for(self, precision: Any) -> Coordinates | None:
+        if checked_precision(precision) is None or self._zsession.is_closed():
+            return None  # if it is closed, Zenoh says so
+        return self._core.position.current()
+
+    def _sender(
+        self, key_expr: Any, precision: Precision, allowed_destination: zenoh.Locality | None
+    ) -> Sender:
+        destination = locality("allowed_destination", allowed_destination)
+        at = (str(key_expr), precision, destination)
+        sender = self._senders.get(at)
+        if sender is None:
+            if len(self._senders) >= _MAX_SENDERS:
+                self._senders.clear()
+            sender = Sender(self._core, topic_of(key_expr), precision, destination)
+            self._senders[at] = sender
+        return sender
+
+    def declare_publisher(
+        self,
+        key_expr: Any,
+        *,
+        encoding: Any = None,
+        congestion_control: zenoh.CongestionControl | None = None,
+        priority: zenoh.Priority | None = None,
+        express: bool | None = None,
+        reliability: zenoh.Reliability | None = None,
+        allowed_destination: zenoh.Locality | None = None,
+        precision: Precision | None = Precision.POINT,
+    ) -> Publisher:
+        """Like `zenoh.Session.declare_publisher`; it publishes where the session is."""
+        checked_precision(precision)
+        native = self._zsession.declare_publisher(
+            key_expr,
+            encoding=encoding,
+            congestion_control=congestion_control,
+            priority=priority,
+            express=express,
+            reliability=reliability,
+            allowed_destination=allowed_destination,
+        )
+        return Publisher(self._core, native, precision, express, allowed_destination)

@@ -1,0 +1,182 @@
+"""A query that reaches a queryable of an area."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+import zenoh
+
+from zenoh_la.encoders import Location, Precision
+from zenoh_la.errors import ArgumentError
+from zenoh_la.keys import LocationKey, from_chunk
+from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin.match import locations_match
+from zenoh_la.router_plugin.queries import Ask
+from zenoh_la.session.core import Core
+from zenoh_la.values import Coordinates
+
+
+class LocatedQuery:
+    """A query with the area it asks for; else all that `zenoh.Query` has."""
+
+    def __init__(self, query: zenoh.Query, core: Core, precision: Precision) -> None:
+        header, user = frames.split(query.attachment)
+        self._query = query
+        self._core = core
+        self._precision = precision
+        self._ask = Ask.read(header)
+        self._user = user
+
+    @cached_property
+    def key_expr(self) -> zenoh.KeyExpr:
+        return zenoh.KeyExpr(self._ask.topic)
+
+    @property
+    def selector(self) -> zenoh.Selector:
+        return zenoh.Selector(self.key_expr, self._query.parameters)
+
+    @property
+    def parameters(self) -> zenoh.Parameters:
+        return self._query.parameters
+
+    @property
+    def payload(self) -> zenoh.ZBytes | None:
+        return self._query.payload
+
+    @property
+    def encoding(self) -> zenoh.Encoding | None:
+        return self._query.encoding
+
+    @property
+    def attachment(self) -> zenoh.ZBytes | None:
+        return None if self._user is None else zenoh.ZBytes(self._user)
+
+    @property
+    def source_info(self) -> zenoh.SourceInfo | None:
+        return self._query.source_info
+
+    @property
+    def timestamp_stack(self) -> Any:
+        return self._query.timestamp_stack
+
+    @cached_property
+    def areas(self) -> tuple[Location, ...] | None:
+        """The places it asks for, decoded; None for everywhere."""
+        return protocol.located_all(self._ask.chunk) if self._ask.chunk else None
+
+    @property
+    def location_keys(self) -> tuple[LocationKey, ...]:
+        """The same as location keys, in written form."""
+        if not self._ask.chunk:
+            return ()
+        return tuple(from_chunk(chunk)[0] for chunk in protocol.chunks_in(self._ask.chunk))
+
+    def asks_for(self, place: Coordinates) -> bool:
+        """Whether a position is in the area it asks for.
+
+        A get by Bloom elements is answered by the position's cell of the session's own domain.
+        """
+        if self.areas is None:
+            return True
+        for area in self.areas:
+            precision = protocol.precision_of(area)
+            chunk = self._core.places.position_chunk(place, precision)
+            position = protocol.located(chunk)
+            if position == area or locations_match(position, protocol.as_subscriber(area)):
+                return True
+        return False
+
+    def accepts_replies(self) -> zenoh.ReplyKeyExpr:
+        if self._ask.any_key:
+            return zenoh.ReplyKeyExpr.ANY
+        return zenoh.ReplyKeyExpr.MATCHING_QUERY
+
+    def reply(
+        self,
+        key_expr: Any,
+        payload: Any,
+        *,
+        encoding: Any = None,
+        congestion_control: zenoh.CongestionControl | None = None,
+        priority: zenoh.Priority | None = None,
+        express: bool | None = None,
+        attachment: Any = None,
+        timestamp: zenoh.Timestamp | None = None,
+        location: Coordinates | LocationKey | None = None,
+    ) -> None:
+        """Like `zenoh.Query.reply`.
+
+        Args:
+            location: where the answer is true; by default the session's own position.
+        """
+        self._query.reply(
+            self._checked(key_expr),
+            payload,
+            encoding=encoding,
+            congestion_control=congestion_control,
+            priority=priority,
+            express=express,
+            attachment=self._located(key_expr, attachment, location),
+            timestamp=timestamp,
+        )
+
+    def reply_del(
+        self,
+        key_expr: Any,
+        *,
+        congestion_control: zenoh.CongestionControl | None = None,
+        priority: zenoh.Priority | None = None,
+        express: bool | None = None,
+        attachment: Any = None,
+        timestamp: zenoh.Timestamp | None = None,
+        location: Coordinates | LocationKey | None = None,
+    ) -> None:
+        """Like `zenoh.Query.reply_del`; ``location`` as for `reply`."""
+        self._query.reply_del(
+            self._checked(key_expr),
+            congestion_control=congestion_control,
+            priority=priority,
+            express=express,
+            attachment=self._located(key_expr, attachment, location),
+            timestamp=timestamp,
+        )
+
+    def reply_err(self, payload: Any, *, encoding: Any = None) -> None:
+        self._query.reply_err(payload, encoding=encoding)
+
+    def _checked(self, key_expr: Any) -> Any:
+        if not self._ask.any_key and not self.key_expr.intersects(key_expr):
+            problem = f"cannot reply on `{key_expr}` to a query for `{self.key_expr}`"
+            raise zenoh.ZError(problem)
+        return key_expr
+
+    def _located(
+        self, key_expr: Any, attachment: Any, location: Coordinates | LocationKey | None
+    ) -> Any:
+        if location is None:
+            location = self._core.position.current()
+        if location is None:
+            return attachment
+        if isinstance(location, Coordinates):
+            chunk = self._core.places.position_chunk(location, self._precision)
+        elif isinstance(location, LocationKey):
+            chunk = location.wire
+        else:
+            raise ArgumentError("location", location, "must be Coordinates or a LocationKey")
+        packed = frames.pack_location(protocol.located(chunk), chunk)
+        end = frames.ending(frames.pack_header(packed, str(key_expr)))
+        user = None if attachment is None else zenoh.ZBytes(attachment)
+        return frames.attached(user, end) + frames.MAGIC
+
+    def drop(self) -> None:
+        self._query.drop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        self._query.__exit__(*args)
+
+    def __str__(self) -> str:
+        return str(self.selector)

@@ -1,0 +1,76 @@
+"""Queryables: of a topic everywhere, and of a topic in an area."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import zenoh
+
+from zenoh_la.keys import Role
+from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin.queries import Ask, Passing
+from zenoh_la.session import handlers
+from zenoh_la.session.core import Claim, Core, locality
+from zenoh_la.session.handle import Handle
+from zenoh_la.session.local import LOCAL
+from zenoh_la.session.places import Where
+from zenoh_la.session.query import LocatedQuery
+
+_H = TypeVar("_H")
+_PLAIN_TIMEOUT_MS = 3_600_000  # a query does not tell how long its caller waits
+
+
+class Queryable(Handle[_H, LocatedQuery]):
+    """Like `zenoh.Queryable`, of an area."""
+
+
+def declare_in_area(
+    core: Core,
+    topic: str,
+    handler: Any,
+    where: Where,
+    *,
+    complete: bool,
+    allowed_origin: zenoh.Locality | None,
+) -> Queryable[Any]:
+    """Reached by gets of an area that meets its own, and by plain gets of its topic."""
+    origin = locality("allowed_origin", allowed_origin)
+    claim = Claim("q", topic, where, Role.QUERYABLE, complete, origin)
+
+    def change(query: zenoh.Query) -> LocatedQuery:
+        return LocatedQuery(query, core, where.precision)
+
+    def on_plain(query: zenoh.Query) -> None:
+        passing = Passing(core.session, query)
+        any_key = query.accepts_replies() == zenoh.ReplyKeyExpr.ANY
+        ask = Ask(str(query.key_expr), "", timeout_ms=_PLAIN_TIMEOUT_MS, any_key=any_key)
+        end = frames.ending(ask.write())
+        passing.to(local, end, query.attachment, _PLAIN_TIMEOUT_MS, LOCAL)
+        passing.done()
+
+    local = core.queryable_keys.take()
+    native = core.session.declare_queryable(
+        local, handlers.adapted(handler, change), allowed_origin=LOCAL
+    )
+    number = core.membership.new_id()
+    core.queryables[number] = local
+    plain: list[Any] = []
+
+    def end() -> None:
+        for declared in plain:
+            declared.undeclare()
+        core.renounce(number)
+        if core.queryables.pop(number, None) is not None:
+            core.queryable_keys.give_back(local)
+
+    try:
+        core.claim(number, claim)
+        direct = zenoh.handlers.Callback(on_plain, indirect=False)
+        plain.append(core.session.declare_queryable(
+            topic, direct, complete=complete, allowed_origin=allowed_origin
+        ))  # fmt: skip
+    except BaseException:
+        native.undeclare()
+        end()
+        raise
+    return Queryable(native, zenoh.KeyExpr(topic), change, end)

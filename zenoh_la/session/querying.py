@@ -1,0 +1,169 @@
+"""The methods of a session that ask and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import zenoh
+
+from zenoh_la.encoders import Precision
+from zenoh_la.session import asking, handlers, queryable
+from zenoh_la.session.asking import Asking, Get, Querier
+from zenoh_la.session.base import SessionBase
+from zenoh_la.session.core import topic_of
+from zenoh_la.session.places import Where
+from zenoh_la.values import Area, Shape
+
+
+class Querying(SessionBase):
+    """`get`, queriers and queryables."""
+
+    def __init__(self, session: zenoh.Session, mode: zenoh.WhatAmI, timeout_s: float) -> None:
+        super().__init__(session, mode, timeout_s)
+        self._asking = Asking(self._core)
+
+    def declare_queryable(
+        self,
+        key_expr: Any,
+        handler: Any = None,
+        *,
+        complete: bool | None = None,
+        allowed_origin: zenoh.Locality | None = None,
+        location_shape: Shape | Area = Shape.NONE,
+        shape_data: Mapping[str, Any] | None = None,
+        precision: Precision = Precision.POINT,
+    ) -> Any:
+        """Like `zenoh.Session.declare_queryable`; with an area, gets of areas that meet it too."""
+        where = Where.of(location_shape, shape_data, precision)
+        if where is None:
+            return self._zsession.declare_queryable(
+                key_expr, handler, complete=complete, allowed_origin=allowed_origin
+            )
+        self._check_open()
+        return queryable.declare_in_area(
+            self._core,
+            topic_of(key_expr),
+            handler,
+            where,
+            complete=bool(complete),
+            allowed_origin=allowed_origin,
+        )
+
+    def get(
+        self,
+        selector: Any,
+        handler: Any = None,
+        *,
+        target: zenoh.QueryTarget | None = None,
+        consolidation: Any = None,
+        accept_replies: zenoh.ReplyKeyExpr | None = None,
+        timeout: float | None = None,
+        congestion_control: zenoh.CongestionControl | None = None,
+        priority: zenoh.Priority | None = None,
+        express: bool | None = None,
+        payload: Any = None,
+        encoding: Any = None,
+        attachment: Any = None,
+        allowed_destination: zenoh.Locality | None = None,
+        source_info: zenoh.SourceInfo | None = None,
+        cancellation_token: Any = None,
+        timestamp_instrumentation: Any = None,
+        location_shape: Shape | Area = Shape.NONE,
+        shape_data: Mapping[str, Any] | None = None,
+        precision: Precision = Precision.POINT,
+    ) -> Any:
+        """Like `zenoh.Session.get`; with an area, from queryables whose area meets it."""
+        options = {
+            "congestion_control": congestion_control,
+            "priority": priority,
+            "express": express,
+            "source_info": source_info,
+            "timestamp_instrumentation": timestamp_instrumentation,
+        }
+        asked = {
+            "target": target,
+            "consolidation": consolidation,
+            "accept_replies": accept_replies,
+            "payload": payload,
+            "encoding": encoding,
+            "attachment": attachment,
+        }
+        where = Where.of(location_shape, shape_data, precision)
+        if where is None:
+            return self._plain_get(selector, handler, {
+                "timeout": timeout,
+                "allowed_destination": allowed_destination,
+                "cancellation_token": cancellation_token,
+                **asked,
+                **options,
+            })  # fmt: skip
+        self._check_open()
+        chosen = selector if isinstance(selector, zenoh.Selector) else zenoh.Selector(selector)
+        topic, destination = asking.checked(chosen.key_expr, allowed_destination)
+        get = Get(
+            topic=topic,
+            parameters=chosen.parameters,
+            chunk=asking.area_chunk(self._core, where),
+            timeout_s=self._core.timeout_s if timeout is None else timeout,
+            destination=destination,
+            options=options,
+            **asked,
+        )
+        return self._asking.get(get, handler, cancellation_token)
+
+    def _plain_get(self, selector: Any, handler: Any, options: dict[str, Any]) -> Any:
+        def change(reply: zenoh.Reply) -> Any:
+            return asking.seen(self._core, reply)
+
+        given = self._zsession.get(selector, handlers.adapted(handler, change), **options)
+        return handlers.shown(given, change)
+
+    def declare_querier(
+        self,
+        key_expr: Any,
+        *,
+        target: zenoh.QueryTarget | None = None,
+        consolidation: Any = None,
+        accept_replies: zenoh.ReplyKeyExpr | None = None,
+        timeout: float | None = None,
+        congestion_control: zenoh.CongestionControl | None = None,
+        priority: zenoh.Priority | None = None,
+        express: bool | None = None,
+        allowed_destination: zenoh.Locality | None = None,
+        location_shape: Shape | Area = Shape.NONE,
+        shape_data: Mapping[str, Any] | None = None,
+        precision: Precision = Precision.POINT,
+    ) -> Any:
+        """Like `zenoh.Session.declare_querier`; with an area, one that asks there."""
+        asked: dict[str, Any] = {
+            "target": target,
+            "consolidation": consolidation,
+            "accept_replies": accept_replies,
+        }
+        options: dict[str, Any] = {
+            "congestion_control": congestion_control,
+            "priority": priority,
+            "express": express,
+        }
+        where = Where.of(location_shape, shape_data, precision)
+        if where is None:
+            return self._zsession.declare_querier(
+                key_expr,
+                timeout=timeout,
+                allowed_destination=allowed_destination,
+                **asked,
+                **options,
+            )
+        self._check_open()
+        topic, destination = asking.checked(key_expr, allowed_destination)
+        return Querier(
+            self._asking,
+            self._core,
+            topic,
+            where,
+            timeout_s=self._core.timeout_s if timeout is None else timeout,
+            destination=destination,
+            options=options,
+            **asked,
+        )

@@ -1,0 +1,135 @@
+"""Located samples, replies and queries: what Zenoh delivers, in the application's terms."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import zenoh
+
+from zenoh_la.keys import LocationKey
+from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin.frames import Header
+from zenoh_la.session.places import Places
+from zenoh_la.values import Coordinates
+
+
+class LocatedSample:
+    """A sample with the place it arose at; else all that `zenoh.Sample` has.
+
+    ``key_expr`` is the plain topic and ``attachment`` the publisher's own. ``location`` is where
+    it arose (of an MGRS or Bloom cell its centre) and ``location_key`` its key in written form.
+    Both are None if it is a plain message.
+    """
+
+    def __init__(
+        self, sample: zenoh.Sample, header: Header, attachment: bytes | None, places: Places
+    ) -> None:
+        self._sample = sample
+        self._header = header
+        self._attachment = attachment
+        self._places = places
+
+    @cached_property
+    def key_expr(self) -> zenoh.KeyExpr:
+        return zenoh.KeyExpr(self._header.topic)
+
+    @cached_property
+    def location(self) -> Coordinates | None:
+        return self._places.coordinates(self._header.location)
+
+    @cached_property
+    def location_key(self) -> LocationKey | None:
+        return frames.key_of(self._header.location)
+
+    @property
+    def bloom_domain(self) -> str | None:
+        """The fingerprint of the grid, if it was located by a Bloom element."""
+        return frames.domain_of(self._header.location)
+
+    def is_for_others_than(self, tag: int | None) -> bool:
+        """Whether its publisher is the session with this tag, and meant only others."""
+        return bool(self._header.ids) and self._header.tag == tag
+
+    @cached_property
+    def attachment(self) -> zenoh.ZBytes | None:
+        return None if self._attachment is None else zenoh.ZBytes(self._attachment)
+
+    @property
+    def payload(self) -> zenoh.ZBytes:
+        return self._sample.payload
+
+    @property
+    def kind(self) -> zenoh.SampleKind:
+        return self._sample.kind
+
+    @property
+    def encoding(self) -> zenoh.Encoding:
+        return self._sample.encoding
+
+    @property
+    def timestamp(self) -> zenoh.Timestamp | None:
+        return self._sample.timestamp
+
+    @property
+    def congestion_control(self) -> zenoh.CongestionControl:
+        return self._sample.congestion_control
+
+    @property
+    def priority(self) -> zenoh.Priority:
+        return self._sample.priority
+
+    @property
+    def express(self) -> bool:
+        return self._sample.express
+
+    @property
+    def source_info(self) -> zenoh.SourceInfo | None:
+        return self._sample.source_info
+
+    @property
+    def timestamp_stack(self) -> Any:
+        return self._sample.timestamp_stack
+
+    def __repr__(self) -> str:
+        return f"LocatedSample({self.key_expr}, {self.location}, {len(self.payload)} bytes)"
+
+
+def located(sample: zenoh.Sample, places: Places) -> LocatedSample:
+    """A sample that came on a key of the session's own."""
+    header, user = frames.split(sample.attachment)
+    return LocatedSample(sample, frames.unpack_header(header), user, places)
+
+
+def as_seen(sample: zenoh.Sample, places: Places) -> zenoh.Sample | LocatedSample:
+    """A sample of the plain topic: as it is, or located if it carries a place."""
+    parts = frames.split_plain(sample.attachment)
+    return sample if parts is None else LocatedSample(sample, *parts, places)
+
+
+class LocatedReply:
+    """A reply to a located get; like `zenoh.Reply`, with a located sample."""
+
+    def __init__(self, reply: zenoh.Reply, places: Places) -> None:
+        self._reply = reply
+        sample = reply.ok
+        self._ok = None if sample is None else as_seen(sample, places)
+
+    @property
+    def ok(self) -> zenoh.Sample | LocatedSample | None:
+        return self._ok
+
+    @property
+    def err(self) -> zenoh.ReplyError | None:
+        return self._reply.err
+
+    @property
+    def result(self) -> zenoh.Sample | LocatedSample | zenoh.ReplyError:
+        return self._reply.result if self._ok is None else self._ok
+
+    @property
+    def replier_id(self) -> zenoh.EntityGlobalId | None:
+        return self._reply.replier_id
+
+    def __repr__(self) -> str:
+        return f"LocatedReply({self.result!r})"

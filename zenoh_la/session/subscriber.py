@@ -1,0 +1,144 @@
+"""Subscribers: of a topic everywhere, of a topic in an area, pulled, and moving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import zenoh
+
+from zenoh_la.keys import Role
+from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin.relay import forward
+from zenoh_la.session import handlers
+from zenoh_la.session.core import Claim, Core, locality
+from zenoh_la.session.handle import Handle
+from zenoh_la.session.local import LOCAL
+from zenoh_la.session.places import Where
+from zenoh_la.session.samples import LocatedSample, as_seen, located
+from zenoh_la.values import Coordinates
+
+_H = TypeVar("_H")
+
+Sample = zenoh.Sample | LocatedSample
+
+PULL_CAPACITY = 256
+
+
+class Subscriber(Handle[_H, Sample]):
+    """Like `zenoh.Subscriber`."""
+
+
+class MobilitySubscriber(Subscriber[_H]):
+    """A subscriber whose area goes with the session."""
+
+    def __init__(
+        self,
+        native: Any,
+        key_expr: zenoh.KeyExpr,
+        change: handlers.Change,
+        end: Callable[[], None],
+        core: Core,
+    ) -> None:
+        super().__init__(native, key_expr, change, end)
+        self._core = core
+
+    @property
+    def position(self) -> Coordinates | None:
+        """Where the session was when it was last asked."""
+        return self._core.position.last()
+
+
+class PullSubscriber(Subscriber[Any]):
+    """A subscriber that hands out samples when it is asked to; the newest are kept."""
+
+    callback: Callable[[Sample], Any] | None = None
+
+    def pull(self) -> list[Sample]:
+        """All samples that came since the last pull; a callback is called for each."""
+        samples = []
+        while (sample := self.try_recv()) is not None:
+            samples.append(sample)
+            if self.callback is not None:
+                self.callback(sample)
+        return samples
+
+
+def declare_plain(
+    core: Core,
+    key_expr: Any,
+    handler: Any,
+    allowed_origin: zenoh.Locality | None,
+    kind: type[Subscriber[Any]] = Subscriber,
+) -> Subscriber[Any]:
+    """A subscriber of the whole network: native, but a located sample shows its place."""
+
+    def change(sample: zenoh.Sample) -> Sample | None:
+        seen = as_seen(sample, core.places)
+        if type(seen) is LocatedSample and seen.is_for_others_than(core.membership.tag):
+            return None
+        return seen
+
+    native = core.session.declare_subscriber(
+        key_expr, handlers.adapted(handler, change), allowed_origin=allowed_origin
+    )
+    return kind(native, native.key_expr, change, lambda: None)
+
+
+def declare_in_area(
+    core: Core,
+    topic: str,
+    handler: Any,
+    where: Where,
+    role: Role,
+    allowed_origin: zenoh.Locality | None,
+    *,
+    include_unlocated: bool,
+) -> Subscriber[Any]:
+    """A subscriber of an area: native on a key of the session's own, an interest at the node."""
+    claim = Claim("s", topic, where, role, origin=locality("allowed_origin", allowed_origin))
+
+    def change(sample: zenoh.Sample) -> Sample:
+        return located(sample, core.places)
+
+    local = core.subscriber_keys.take()
+    native = core.session.declare_subscriber(
+        local, handlers.adapted(handler, change), allowed_origin=LOCAL
+    )
+    plain = None
+    number = core.membership.new_id()
+    core.subscribers[number] = local
+
+    def end() -> None:
+        core.renounce(number)
+        if core.subscribers.pop(number, None) is not None:
+            core.subscriber_keys.give_back(local)
+        if plain is not None:
+            plain.undeclare()
+
+    try:
+        if include_unlocated:
+            plain = _plain_as_well(core, topic, local, allowed_origin)
+        core.claim(number, claim)
+    except BaseException:
+        native.undeclare()
+        end()
+        raise
+    key_expr = zenoh.KeyExpr(topic)
+    if role is Role.PULL_SUBSCRIBER:
+        return PullSubscriber(native, key_expr, change, end)
+    if where.is_ego_centric:
+        return MobilitySubscriber(native, key_expr, change, end, core)
+    return Subscriber(native, key_expr, change, end)
+
+
+def _plain_as_well(
+    core: Core, topic: str, local: zenoh.KeyExpr, origin: zenoh.Locality | None
+) -> Any:
+    def on_sample(sample: zenoh.Sample) -> None:
+        if frames.split_plain(sample.attachment) is None:  # a located one comes by its area
+            end = frames.ending(frames.pack_header(frames.NOWHERE, str(sample.key_expr)))
+            forward(core.session, local, sample, frames.attached(sample.attachment, end), LOCAL)
+
+    callback = zenoh.handlers.Callback(on_sample, indirect=False)
+    return core.session.declare_subscriber(topic, callback, allowed_origin=origin)
