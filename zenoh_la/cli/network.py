@@ -8,15 +8,26 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
+from time import monotonic
 from typing import Annotated
 
 import typer
 import zenoh
 
-from zenoh_la.errors import NodeError
+import zenoh_la
+from zenoh_la.encoders import BloomDomain, Precision
+from zenoh_la.errors import LocationKeyError, NodeError
+from zenoh_la.keys import check_topic
+from zenoh_la.session import LocationSession
+
+CONNECT_S = 3.0
+"""How long an endpoint of ``--connect`` may take to answer."""
 
 _IN_THE_SOURCE = re.compile(r" at \S+?\.rs:\d+\.?")
+_JSON5_ERROR = re.compile(r'Json5Err\(Message \{ msg: "(.*)", location: .*\}\)', re.DOTALL)
+_LOOK_S = 0.02
 
 ConnectOption = Annotated[
     list[str] | None,
@@ -34,6 +45,52 @@ ConfigOption = Annotated[
         "--config", "-c", metavar="FILE", exists=True, dir_okay=False, help="A Zenoh configuration."
     ),
 ]
+
+
+class Mode(StrEnum):
+    """How a session takes part in the network."""
+
+    CLIENT = "client"
+    PEER = "peer"
+
+
+ModeOption = Annotated[
+    Mode | None,
+    typer.Option(
+        "--mode",
+        "-m",
+        help="How to take part.",
+        show_default="client with --connect alone, else peer",
+    ),
+]
+
+
+class Encoding(StrEnum):
+    """The encodings of a place, by their names."""
+
+    BASE64_JSON = "base64_json"
+    MGRS = "mgrs"
+    BLOOM = "bloom"
+
+
+EncodingOption = Annotated[Encoding, typer.Option("--encoding", help="How the place is encoded.")]
+
+
+def precision(encoding: Encoding, domain: BloomDomain | None) -> Precision:
+    """The precision of ``--encoding``; Bloom needs the domain of ``--bloom-domain``."""
+    if encoding is Encoding.BLOOM and domain is None:
+        problem = "--encoding bloom needs a grid: --bloom-domain FILE; `zla key domain` makes one"
+        raise typer.BadParameter(problem)
+    return Precision(encoding.value)
+
+
+def topic(text: str, argument: str = "TOPIC") -> str:
+    """A topic, checked before Zenoh sees it: one that is too long would make it panic."""
+    try:
+        check_topic(text)
+    except LocationKeyError as exc:
+        raise typer.BadParameter(f"{argument} {text[:80]!r}: {exc.problem}") from exc
+    return text
 
 
 def configuration(
@@ -57,9 +114,80 @@ def configuration(
     return config
 
 
+@contextmanager
+def opened(
+    connect: list[str] | None = None,
+    listen: list[str] | None = None,
+    mode: Mode | None = None,
+    config: Path | None = None,
+    domain: BloomDomain | None = None,
+) -> Iterator[LocationSession]:
+    """A session as the options say, closed afterwards.
+
+    With ``--connect`` alone it is a client, unless the configuration file says otherwise. One of
+    the endpoints must answer: a publisher that reaches nobody would seem to have published.
+
+    Raises:
+        NodeError: nobody answered, or an endpoint cannot be listened on.
+    """
+    chosen = None if mode is None else mode.value
+    if chosen is None and not _setting(configuration(None, config, None, None), "mode"):
+        chosen = "client" if connect and not listen else "peer"
+    with _session(chosen, config, connect or [], listen) as session:
+        if domain is not None:
+            session.declare_bloom_domain(domain)
+        yield session
+
+
+def _session(
+    mode: str | None, file: Path | None, connect: list[str], listen: list[str] | None
+) -> LocationSession:
+    settings = configuration(mode, file, connect, listen)
+    if connect and _setting(settings, "mode") == "client":
+        return _client(file, connect, listen)
+    with network_errors(f"--listen {_shown(listen)}" if listen else "no session"):
+        session = zenoh_la.open(settings)
+    if not connect:
+        return session
+    end_s = monotonic() + CONNECT_S
+    while not (session.info.routers_zid() or session.info.peers_zid()):
+        if monotonic() >= end_s:
+            session.close()
+            raise _unreachable(connect)
+        threading.Event().wait(_LOOK_S)
+    return session
+
+
+def _client(file: Path | None, connect: list[str], listen: list[str] | None) -> LocationSession:
+    """A client of the first endpoint that answers.
+
+    Zenoh gives all the time to the first endpoint and none to the others, so each comes first in
+    turn.
+    """
+    for i in range(len(connect)):
+        settings = configuration("client", file, [*connect[i:], *connect[:i]], listen)
+        settings.insert_json5("connect/timeout_ms", str(int(CONNECT_S * 1000 / len(connect))))
+        try:
+            return zenoh_la.open(settings)
+        except zenoh.ZError as exc:
+            failure = exc
+    raise _unreachable(connect) from failure
+
+
+def _unreachable(connect: list[str]) -> NodeError:
+    return NodeError(f"--connect {_shown(connect)}: no connection within {CONNECT_S:g} s")
+
+
+def _setting(config: zenoh.Config, name: str) -> object:
+    found: object = json.loads(config.get_json(name))
+    return found
+
+
 def said(error: zenoh.ZError) -> str:
     """What Zenoh says, without the places in its source."""
-    return _IN_THE_SOURCE.sub("", str(error))
+    text = _IN_THE_SOURCE.sub("", str(error))
+    inner = _JSON5_ERROR.search(text)
+    return text if inner is None else inner[1]
 
 
 def _shown(value: str | list[str]) -> str:
