@@ -17,8 +17,9 @@ from typing import Any
 import zenoh
 
 from zenoh_la.errors import ProtocolError, ZenohLaError
-from zenoh_la.router_plugin import protocol
+from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.documents import MAX_VERSION, decimal, field, whole
 from zenoh_la.router_plugin.protocol import LOCAL, Interest
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
 
@@ -30,6 +31,11 @@ _PULL_TIMEOUT_S = 2.0
 _FIRST_RETRY_S = 0.05
 _LAST_RETRY_S = 1.0
 _MAX_ENTRIES = 1_000_000
+_MAX_NODES = 4096
+_MAX_NAMES = 8
+"""Tokens of one node: there should be one, but anybody can declare another."""
+_BACKWARDS = 2
+"""So many times a node may seem to be behind what is known of it until that is not believed."""
 
 
 class Advert:
@@ -110,12 +116,12 @@ class Advert:
                 document["set"] = {e: plain for e, plain in changed.items() if plain is not None}
                 document["gone"] = [e for e, plain in changed.items() if plain is None]
         # Only the agenda's thread comes here, so the versions leave in order.
-        self._publisher.put(protocol.write(document))
+        self._publisher.put(documents.write(document))
 
     def _answer(self, query: zenoh.Query) -> None:
         with self._lock:
-            document = protocol.write({"v": self._version, "set": self._entries})
-        query.reply(query.key_expr, document)
+            document = documents.write({"v": self._version, "set": self._entries})
+        query.reply(self._queryable.key_expr, document)
         query.drop()
 
     def close(self) -> None:
@@ -128,8 +134,10 @@ class _View:
 
     def __init__(self, nid: str) -> None:
         self.nid = nid
+        self.zids: set[str] = set()
         self.version = -1
         self.newest = -1
+        self.backwards = 0
         self.entries: set[int] = set()
         self.pulling = False
         self.retry_s = _FIRST_RETRY_S
@@ -171,16 +179,32 @@ class Views:
         with self._lock:
             return {view.nid: view.version for view in self._views.values() if view.version >= 0}
 
-    def appeared(self, nid: str) -> None:
-        with self._lock:
-            if nid != self._nid and nid not in self._views:
-                self._views[nid] = _View(nid)
-                self._agenda.after(0.0, lambda: self._pull(nid))
+    def appeared(self, nid: str, zid: str) -> None:
+        """Its presence token is there.
 
-    def vanished(self, nid: str) -> None:
+        Raises:
+            ProtocolError: there are too many already.
+        """
         with self._lock:
-            view = self._views.pop(nid, None)
-            if view is not None:
+            view = self._views.get(nid)
+            if view is None:
+                if len(self._views) >= _MAX_NODES:
+                    raise ProtocolError(nid, f"more than {_MAX_NODES} nodes")
+                view = self._views[nid] = _View(nid)
+                self._agenda.after(0.0, lambda: self._pull(nid))
+            if len(view.zids) >= _MAX_NAMES:
+                raise ProtocolError(zid, f"node {nid} has too many Zenoh ids")
+            view.zids.add(zid)
+
+    def vanished(self, nid: str, zid: str) -> None:
+        """Its token is gone; somebody else's with the same id does not count."""
+        with self._lock:
+            view = self._views.get(nid)
+            if view is None:
+                return
+            view.zids.discard(zid)
+            if not view.zids:
+                del self._views[nid]
                 self._tell(self._table.change([], [(nid, entry) for entry in view.entries]))
 
     def pull_all(self) -> None:
@@ -219,7 +243,7 @@ class Views:
         def on_reply(reply: zenoh.Reply) -> None:
             sample = reply.ok
             if sample is not None:
-                self._guarded(nid, lambda: self._take_state(view, protocol.read(sample.payload)))
+                self._guarded(nid, lambda: self._take_state(view, documents.read(sample.payload)))
 
         self._session.get(
             protocol.state(nid),
@@ -232,18 +256,18 @@ class Views:
     def _on_delta(self, sample: zenoh.Sample) -> None:
         nid = protocol.last_chunk(str(sample.key_expr))
         if nid != self._nid:
-            self._guarded(nid, lambda: self._take_delta(nid, protocol.read(sample.payload)))
+            self._guarded(nid, lambda: self._take_delta(nid, documents.read(sample.payload)))
 
     def _guarded(self, nid: str, step: Callable[[], None]) -> None:
         try:
             step()
-        except ZenohLaError as exc:
-            log.warning("node %s sent an advert that cannot be right: %s", nid, exc)
+        except (ZenohLaError, zenoh.ZError) as exc:
+            log.debug("node %s sent an advert that cannot be right", nid)
             self._on_refused(exc)
 
     def _take_state(self, view: _View, document: dict[str, Any]) -> None:
-        version = protocol.field(document, "v", int)
-        new = _entries(view.nid, protocol.field(document, "set", dict))
+        version = whole(document.get("v"), MAX_VERSION)
+        new = _entries(view.nid, field(document, "set", dict))
         with self._lock:
             if self._views.get(view.nid) is not view or version < view.version:
                 return
@@ -253,26 +277,44 @@ class Views:
             self._tell(self._table.change(new, gone))
 
     def _take_delta(self, nid: str, document: dict[str, Any]) -> None:
-        match document.get("v"):
-            case [int(before), int(after)]:
-                pass
-            case other:
-                raise ProtocolError(other, "v must be two versions")
-        new = _entries(nid, protocol.field(document, "set", dict))
-        gone = [entry for entry in protocol.field(document, "gone", list) if type(entry) is int]
+        before, after = _versions(document.get("v"))
+        new = _entries(protocol.check_nid(nid), field(document, "set", dict))
+        gone = [whole(entry) for entry in field(document, "gone", list)]
         with self._lock:
             view = self._views.get(nid)
             if view is None:
                 return  # its presence will come, and then its state is pulled
-            view.newest = max(view.newest, after)
+            view.newest = after
+            if after >= view.version:
+                view.backwards = 0
             # A delta says what is true now: that a part of it is known already does no harm.
             if before <= view.version < after:
                 view.version = after
                 view.entries.difference_update(gone)
                 view.entries.update(owner[1] for owner, _ in new)
                 self._tell(self._table.change(new, [(nid, entry) for entry in gone]))
-            elif view.version < before:
+            elif view.version < before or self._goes_backwards(view, after):
                 self._agenda.after(0.0, lambda: self._pull(nid))
+
+    def _goes_backwards(self, view: _View, newest: int) -> bool:
+        """Whether a node says again and again that it is not where it was believed to be.
+
+        Versions only go up, so somebody else spoke for it: what it says of itself now counts.
+        """
+        if newest < view.version:
+            view.backwards += 1
+            if view.backwards >= _BACKWARDS:
+                view.version, view.backwards = -1, 0
+                return True
+        return False
+
+
+def _versions(plain: Any) -> tuple[int, int]:
+    match plain:
+        case [before, after]:
+            if whole(before, MAX_VERSION) <= whole(after, MAX_VERSION):
+                return before, after
+    raise ProtocolError(plain, "v must be two versions, the older first")
 
 
 def _entries(nid: str, plain: dict[str, Any]) -> list[tuple[Owner, Interest]]:
@@ -280,7 +322,7 @@ def _entries(nid: str, plain: dict[str, Any]) -> list[tuple[Owner, Interest]]:
         raise ProtocolError(f"{len(plain)} entries", f"at most {_MAX_ENTRIES}")
     new: list[tuple[Owner, Interest]] = []
     for number, data in plain.items():
-        if not number.isdecimal() or not isinstance(data, list):
-            raise ProtocolError(number, "is no entry of an advert")
-        new.append(((nid, int(number)), Interest.from_plain([*data, 0])))
+        if not isinstance(data, list):
+            raise ProtocolError(data, "is no entry of an advert [kind, topic, [key …], complete]")
+        new.append(((nid, decimal(number)), Interest.from_plain([*data, 0])))
     return new

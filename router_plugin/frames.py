@@ -10,12 +10,15 @@ tell a header from what is none. A header is::
 
     location | topic | tag and ids of the subscribers (only from a node to its session)
 
-Numbers are LEB128 (7 bits a byte, the lowest first), floats little-endian.
+Numbers are LEB128 (7 bits a byte, the lowest first) of at most 32 bits, floats little-endian. On
+a plain topic the message has its topic already, and that of the header is empty; instead of tag
+and ids there may stand node and slot of the one session that is not meant.
 """
 
 from __future__ import annotations
 
-from struct import Struct
+import struct
+from itertools import pairwise
 from typing import NamedTuple
 
 import zenoh
@@ -29,13 +32,17 @@ from zenoh_la.encoders.locations import Point
 from zenoh_la.encoders.mgrs import Cell
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import LocationKey
+from zenoh_la.router_plugin.documents import MAX_ID
+from zenoh_la.router_plugin.index.filters import set_bits
+from zenoh_la.router_plugin.protocol import MAX_ELEMENT_BITS
 from zenoh_la.values import Coordinates, MgrsCell
 
 MAGIC = b"zlA1"
 _HAS_USER = 1
 _NOWHERE, _POINT, _MGRS, _BLOOM, _TEXT = range(5)
-_TWO_DOUBLES = Struct("<dd")
+_TWO_DOUBLES = struct.Struct("<dd")
 _MAX_BITS = 1 << 20
+_DOMAIN_BYTES = 8
 
 NOWHERE = bytes([_NOWHERE])
 """The location of a message that has none."""
@@ -64,14 +71,16 @@ def number(value: int) -> bytes:
 
 def _number_at(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
-    while shift < 64:
+    while shift < 32:
         byte = data[at]
         at += 1
         value |= (byte & 127) << shift
         if byte < 128:
+            if value > MAX_ID or (not byte and shift):
+                break
             return value, at
         shift += 7
-    raise ProtocolError(data, "a number is too long")
+    raise ProtocolError(data, "a number of more than 32 bits, or with a zero too many")
 
 
 def pack_location(location: Location | None, chunk: str = "") -> bytes:
@@ -86,7 +95,7 @@ def pack_location(location: Location | None, chunk: str = "") -> bytes:
         return bytes((_MGRS, len(text))) + text
     if type(location) is Bits:
         domain = bytes.fromhex(location.domain) if location.domain else b""
-        bits = [i for i in range(location.length) if location.value >> i & 1]
+        bits = set_bits(location.value)
         parts = [bytes((_BLOOM, len(domain))), domain]
         parts += [number(n) for n in (location.length // WORD_BITS, len(bits), *bits)]
         return b"".join(parts)
@@ -98,6 +107,8 @@ def location_of(packed: bytes) -> Location | None:
     """The location that was packed; None if there is none."""
     try:
         kind = packed[0]
+        if len(packed) != _location_size(packed):
+            raise ProtocolError(packed, "is shorter or longer than it says")
         if kind == _NOWHERE:
             return None
         if kind == _POINT:
@@ -108,7 +119,7 @@ def location_of(packed: bytes) -> Location | None:
             return _bits(packed)
         size, at = _number_at(packed, 1)
         return encoders.decode(packed[at : at + size].decode())
-    except (IndexError, ValueError, ArithmeticError, ZenohLaError) as exc:
+    except (IndexError, ValueError, struct.error, ZenohLaError) as exc:
         raise ProtocolError(packed, f"is no location: {exc}") from exc
 
 
@@ -117,16 +128,15 @@ def _bits(packed: bytes) -> Bits:
     domain = packed[2:at].hex() or None
     words, at = _number_at(packed, at)
     count, at = _number_at(packed, at)
-    if words * WORD_BITS > _MAX_BITS or count > words * WORD_BITS:
-        raise ProtocolError(packed, "too many bits")
-    value = 0
+    if words * WORD_BITS > _MAX_BITS:
+        raise ProtocolError(packed, "too many words")
+    value, last = 0, -1
     for _ in range(count):
         bit, at = _number_at(packed, at)
-        if bit >= words * WORD_BITS:
-            raise ProtocolError(packed, "a bit beyond the last word")
+        if not last < bit < words * WORD_BITS:
+            raise ProtocolError(packed, "bits must ascend, and be of the words there are")
         value |= 1 << bit
-    if not value:
-        raise ProtocolError(packed, "no bit is set")
+        last = bit
     return Bits(value, words * WORD_BITS, is_filter=False, domain=domain)
 
 
@@ -162,8 +172,12 @@ def _location_size(data: bytes) -> int:
     if kind == _MGRS:
         return 2 + data[1]
     if kind == _BLOOM:
+        if data[1] not in (0, _DOMAIN_BYTES):
+            raise ProtocolError(data, f"a fingerprint of {data[1]} bytes")
         _, at = _number_at(data, 2 + data[1])
         count, at = _number_at(data, at)
+        if not 0 < count <= MAX_ELEMENT_BITS:
+            raise ProtocolError(data, f"an element has 1 to {MAX_ELEMENT_BITS} bits")
         for _ in range(count):
             _, at = _number_at(data, at)
         return at
@@ -173,13 +187,18 @@ def _location_size(data: bytes) -> int:
     raise ProtocolError(data, f"no location is of kind {kind}")
 
 
-def pack_header(location: bytes, topic: str, tag: int = 0, ids: tuple[int, ...] = ()) -> bytes:
-    """A header; ``tag`` and ``ids`` only for a session."""
+def pack_header(location: bytes, topic: str = "", tag: int = 0, ids: tuple[int, ...] = ()) -> bytes:
+    """A header; ``tag`` and ``ids`` only for a session, no topic on a plain topic."""
     text = topic.encode()
     parts = [location, number(len(text)), text]
     if ids:
         parts += [number(n) for n in (tag, len(ids), *ids)]
     return b"".join(parts)
+
+
+def pack_not_for(location: bytes, nid: str, slot: int | None) -> bytes:
+    """A header on a plain topic of a message that is not for the session that sent it."""
+    return pack_header(location, "", int(nid, 16), () if slot is None else (slot,))
 
 
 def unpack_header(header: bytes) -> Header:
@@ -199,11 +218,11 @@ def unpack_header(header: bytes) -> Header:
         if at < len(header):
             tag, at = _number_at(header, at)
             count, at = _number_at(header, at)
-            if count > len(header):
-                raise ProtocolError(header, "too many ids")
             for _ in range(count):
                 an_id, at = _number_at(header, at)
                 ids.append(an_id)
+            if not ids or any(a >= b for a, b in pairwise(ids)):
+                raise ProtocolError(header, "ids must ascend")
         if at != len(header):
             raise ProtocolError(header, "is too long")
         return Header(header[:size], topic.decode(), tag, tuple(ids))
@@ -234,10 +253,10 @@ def _split(data: bytes) -> tuple[bytes, bytes | None]:
     start = len(data) - 4 - int.from_bytes(data[-4:-1], "little")
     if len(data) < 4 or start < 0:
         raise ProtocolError(data, "a header longer than the attachment")
-    if data[-1] & _HAS_USER:
+    if data[-1] == _HAS_USER:
         return data[start:-4], data[:start]
-    if start:
-        raise ProtocolError(data, "an attachment that says it is none")
+    if start or data[-1]:
+        raise ProtocolError(data, "flags that do not fit")
     return data[start:-4], None
 
 
@@ -260,6 +279,9 @@ def split_plain(attachment: zenoh.ZBytes | None) -> tuple[Header, bytes | None] 
     if parts is None:
         return None
     try:
-        return unpack_header(parts[0]), parts[1]
+        header = unpack_header(parts[0])
+        if header.topic or location_of(header.location) is None:
+            return None  # who may put on one topic must not seem to put on another
+        return header, parts[1]
     except ProtocolError:
         return None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hmac
 import secrets
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -13,12 +15,18 @@ import zenoh
 from zenoh_la.errors import ProtocolError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import protocol
+from zenoh_la.router_plugin.documents import decimal, field, whole
 from zenoh_la.router_plugin.protocol import Interest, Kind
 
+MAX_SESSIONS = 20_000
+"""Of one node: each has three keys, and Zenoh numbers the keys of a link with 16 bits."""
 MAX_INTERESTS = 100_000
-"""Of one session."""
+MAX_SESSION_KEYS = 200_000
+MAX_SESSION_TEXT = 32 << 20
+MAX_WATCHES = 4096
+"""Of one session: interests, their location keys, the characters of all their topics and keys
+(so that it can tell all to its next router in one document), and watches."""
 _TOKEN_DEADLINE_S = 10.0
-_MAX_ID = (1 << 32) - 1
 
 
 @dataclass(slots=True)
@@ -33,16 +41,54 @@ class Watch:
 
 @dataclass(slots=True)
 class Member:
-    """A session, at its slot."""
+    """A session, at its slot.
+
+    The tag goes with all that is delivered to it; whoever listens there learns it. The secret
+    only goes with its requests.
+    """
 
     slot: int
     tag: int
+    secret: str
     messages: zenoh.KeyExpr
     gets: zenoh.KeyExpr
     since_s: float
     present: bool = False
-    interests: dict[int, Interest] = field(default_factory=dict)
-    watches: dict[int, Watch] = field(default_factory=dict)
+    interests: dict[int, Interest] = dataclasses.field(default_factory=dict)
+    keys: int = 0
+    text: int = 0
+    watches: dict[int, Watch] = dataclasses.field(default_factory=dict)
+
+    def take(self, request: Request) -> list[int]:
+        """Changes its interests and watches as asked; returns which interests are gone.
+
+        Raises:
+            ProtocolError: there would be too many; nothing is changed then.
+        """
+        gone = self.interests.keys() if request.reset else request.gone & self.interests.keys()
+        gone = gone - request.interests.keys()
+        before = [self.interests[n] for n in {*gone, *request.interests} & self.interests.keys()]
+        new = request.interests.values()
+        count = len(self.interests) - len(before) + len(new)
+        keys = self.keys + sum(len(i.chunks) for i in new) - sum(len(i.chunks) for i in before)
+        text = self.text + sum(i.length for i in new) - sum(i.length for i in before)
+        watches = {} if request.reset else self.watches.copy()
+        for number in request.unwatch:
+            watches.pop(number, None)
+        watches.update(request.watches)
+        for found, most, what in (
+            (count, MAX_INTERESTS, "interests"),
+            (keys, MAX_SESSION_KEYS, "location keys"),
+            (text, MAX_SESSION_TEXT, "characters of topics and location keys"),
+            (len(watches), MAX_WATCHES, "watches"),
+        ):
+            if found > most:
+                raise ProtocolError(found, f"a session has at most {most} {what}")
+        for number in gone:
+            del self.interests[number]
+        self.interests.update(request.interests)
+        self.keys, self.text, self.watches = keys, text, watches
+        return list(gone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,43 +97,33 @@ class Request:
 
     reset: bool
     interests: dict[int, Interest]
-    gone: list[int]
+    gone: set[int]
     watches: dict[int, Watch]
-    unwatch: list[int]
+    unwatch: set[int]
+    matching: Watch | None
 
     @classmethod
     def read(cls, document: dict[str, Any]) -> Request:
-        interests = {
-            _id(number): Interest.from_plain(plain)
-            for number, plain in protocol.field(document, "interests", dict).items()
-        }
-        watches = {
-            _id(number): _watch(plain)
-            for number, plain in protocol.field(document, "watch", dict).items()
-        }
+        interests, watches = field(document, "interests", dict), field(document, "watch", dict)
+        once = document.get("matching")
         return cls(
-            protocol.field(document, "reset", bool),
-            interests,
-            [_id(number) for number in protocol.field(document, "gone", list)],
-            watches,
-            [_id(number) for number in protocol.field(document, "unwatch", list)],
+            field(document, "reset", bool),
+            {decimal(number): Interest.from_plain(plain) for number, plain in interests.items()},
+            {whole(number) for number in field(document, "gone", list)},
+            {decimal(number): _watch(plain) for number, plain in watches.items()},
+            {whole(number) for number in field(document, "unwatch", list)},
+            None if once is None else _watch(once),
         )
-
-
-def _id(number: Any) -> int:
-    if isinstance(number, str) and number.isdecimal() and len(number) < 11:
-        number = int(number)
-    if type(number) is not int or not 0 <= number <= _MAX_ID:
-        raise ProtocolError(number, "is no id")
-    return number
 
 
 def _watch(plain: Any) -> Watch:
     match plain:
         case ["s" | "q" as kind, str(topic), str() | None as chunk]:
             check_topic(topic)
-            if chunk is not None:
+            if chunk is not None and kind == "q":
                 protocol.located_all(chunk)
+            elif chunk is not None:
+                protocol.check_position(chunk, protocol.located(chunk))
             return Watch(kind, topic, chunk)
     raise ProtocolError(plain, "is no watch [kind, topic, location keys]")
 
@@ -110,10 +146,13 @@ class Members:
 
     def new(self) -> Member:
         with self._lock:
+            if len(self._members) >= MAX_SESSIONS:
+                raise ProtocolError(MAX_SESSIONS, "sessions is all that a node has room for")
             slot = self._free.pop() if self._free else len(self._members)
             member = self._members[slot] = Member(
                 slot,
                 secrets.randbelow(1 << 28) + 1,
+                secrets.token_hex(16),
                 zenoh.KeyExpr(protocol.to_session(self._nid, slot)),
                 zenoh.KeyExpr(protocol.get_of_session(self._nid, slot)),
                 monotonic(),
@@ -123,12 +162,14 @@ class Members:
     def get(self, slot: int) -> Member | None:
         return self._members.get(slot)
 
-    def asking(self, slot: str, tag: Any) -> Member:
-        """The member that sends a request; the tag keeps others from speaking for it."""
-        member = self._members.get(int(slot)) if slot.isdecimal() and len(slot) < 10 else None
-        if member is None or member.tag != tag:
-            raise ProtocolError(slot, "no session is registered at this slot with this tag")
-        return member
+    def asking(self, slot: int, secret: Any) -> Member:
+        """The member that sends a request; the secret keeps others from speaking for it."""
+        member = self._members.get(slot)
+        if member is not None and isinstance(secret, str):
+            given = secret.encode(errors="replace")
+            if hmac.compare_digest(given, member.secret.encode()):
+                return member
+        raise ProtocolError(slot, "no session is registered at this slot with this secret")
 
     def remove(self, slot: int) -> Member | None:
         with self._lock:

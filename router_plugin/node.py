@@ -11,10 +11,10 @@ from typing import Any
 import zenoh
 
 from zenoh_la.errors import ProtocolError, ZenohLaError
-from zenoh_la.router_plugin import protocol
+from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.adverts import Advert, Views
 from zenoh_la.router_plugin.agenda import Agenda
-from zenoh_la.router_plugin.members import MAX_INTERESTS, Member, Members, Request, Watch
+from zenoh_la.router_plugin.members import Member, Members, Request, Watch
 from zenoh_la.router_plugin.outlets import Outlets
 from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
@@ -25,6 +25,8 @@ log = logging.getLogger("zenoh_la")
 
 _SWEEP_S = 2.0
 _WATCH_S = 0.01
+_MANY_TOPICS = 64
+"""If more have changed, all who watch are looked after: comparing would cost more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,9 @@ class Node:
         self._relay = Relay(
             session, self.nid, self._table, self._members, self._outlets, self.counters
         )
-        self._queries = Queries(session, self._table, self._members, self._advert, self.counters)
+        self._queries = Queries(
+            session, self.nid, self._table, self._members, self._advert, self.counters
+        )
         self._declared: list[Any] = []
         self._declare(serves_clients)
         self._agenda.every(_SWEEP_S, self._sweep)
@@ -162,7 +166,7 @@ class Node:
         self._outlets.close()
 
     def _on_status(self, query: zenoh.Query) -> None:
-        query.reply(protocol.status(self.nid), protocol.write(self.status().to_plain()))
+        query.reply(protocol.status(self.nid), documents.write(self.status().to_plain()))
         query.drop()
 
     # Sessions
@@ -174,12 +178,23 @@ class Node:
         return member
 
     def _on_hello(self, query: zenoh.Query) -> None:
-        member = self._members.new()
-        _answer(query, {"nid": self.nid, "slot": member.slot, "tag": member.tag})
+        try:
+            if "*" in str(query.key_expr):  # one of many routers: nobody can belong to them all
+                raise ProtocolError(str(query.key_expr), "needs the Zenoh id of one router")
+            member = self._members.new()
+        except ProtocolError as exc:
+            self._refuse(exc)
+            _answer(query, {"error": str(exc)})
+            return
+        at = {"nid": self.nid, "slot": member.slot, "tag": member.tag, "secret": member.secret}
+        _answer(query, at)
 
     def _on_session(self, sample: zenoh.Sample) -> None:
-        slot = protocol.last_chunk(str(sample.key_expr))
-        member = self._members.get(int(slot)) if slot.isdecimal() else None
+        try:
+            member = self._members.get(protocol.slot_in(str(sample.key_expr), self.nid))
+        except ProtocolError as exc:
+            self._refuse(exc)
+            return
         if member is None:
             return
         if sample.kind == zenoh.SampleKind.PUT:
@@ -190,7 +205,7 @@ class Node:
     def _dismiss(self, member: Member) -> None:
         with self._lock:
             gone: list[Owner] = [(member.slot, number) for number in member.interests]
-            member.tag = 0  # a request that is still on its way comes too late
+            member.secret = ""  # a request that is still on its way comes too late
             self._change([], gone)
             self._members.remove(member.slot)
 
@@ -200,45 +215,32 @@ class Node:
 
     def _on_ask(self, query: zenoh.Query) -> None:
         try:
-            document = protocol.read(query.payload)
-            slot = protocol.last_chunk(str(query.key_expr))
-            member = self._members.asking(slot, document.get("tag"))
-            answer = self._obey(member, document)
-        except (ZenohLaError, ValueError) as exc:
+            document = documents.read(query.payload)
+            slot = protocol.slot_in(str(query.key_expr), self.nid)
+            member = self._members.asking(slot, document.get("secret"))
+            answer = self._obey(member, Request.read(document))
+        except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
             answer = {"error": str(exc)}
         _answer(query, answer)
 
-    def _obey(self, member: Member, document: dict[str, Any]) -> dict[str, Any]:
+    def _obey(self, member: Member, request: Request) -> dict[str, Any]:
         """Does what a session asks, all of it or, if any of it is wrong, nothing."""
-        request = Request.read(document)
         with self._lock:
             if self._members.get(member.slot) is not member:
                 raise ProtocolError(member.slot, "the session is gone")
-            gone = set(member.interests) if request.reset else set(request.gone)
-            gone -= request.interests.keys()
-            if len(member.interests.keys() | request.interests) - len(gone) > MAX_INTERESTS:
-                raise ProtocolError(len(request.interests), f"at most {MAX_INTERESTS} interests")
-            for number in gone:
-                member.interests.pop(number, None)
-            member.interests.update(request.interests)
+            gone = member.take(request)
             self._change(
                 [((member.slot, number), new) for number, new in request.interests.items()],
                 [(member.slot, number) for number in gone],
             )
-            if request.reset:
-                member.watches.clear()
-            for number in request.unwatch:
-                member.watches.pop(number, None)
-            member.watches.update(request.watches)
             matching = {}
             for number, watch in request.watches.items():
                 matching[number] = watch.matching = self._matches(member, watch)
-        once = document.get("matching")
-        if once is not None:
-            (watch,) = Request.read({"watch": {"0": once}}).watches.values()
-            return {"matching": self._matches(member, watch)}
-        return {"watch": matching} if matching else {}
+        answer: dict[str, Any] = {"watch": matching} if matching else {}
+        if request.matching is not None:
+            answer["matching"] = self._matches(member, request.matching)
+        return answer
 
     def _change(self, new: list[tuple[Owner, Interest]], gone: list[Owner]) -> None:
         self._changed(self._table.change(new, gone))
@@ -257,13 +259,14 @@ class Node:
 
     def _tell_watchers(self) -> None:
         with self._lock:
-            changed = [zenoh.KeyExpr(topic) for topic in self._changed_topics]
+            everything = len(self._changed_topics) > _MANY_TOPICS
+            changed = [] if everything else [zenoh.KeyExpr(t) for t in self._changed_topics]
             self._changed_topics.clear()
             news: list[tuple[Member, dict[int, bool]]] = []
             for member in self._members.all():
                 told = {}
                 for number, watch in member.watches.items():
-                    if not any(topic.intersects(watch.topic) for topic in changed):
+                    if not everything and not any(t.intersects(watch.topic) for t in changed):
                         continue
                     matching = self._matches(member, watch)
                     if matching != watch.matching:
@@ -271,7 +274,7 @@ class Node:
                 if told:
                     news.append((member, told))
         for member, told in news:
-            document = protocol.write({"tag": member.tag, "watch": told})
+            document = documents.write({"tag": member.tag, "watch": told})
             self._session.put(
                 member.messages, document, congestion_control=zenoh.CongestionControl.BLOCK
             )
@@ -293,15 +296,19 @@ class Node:
     # Other nodes
 
     def _on_node(self, sample: zenoh.Sample) -> None:
-        nid, zid = str(sample.key_expr).split("/")[-2:]
-        if nid == self.nid:
+        try:
+            nid, zid = protocol.split_presence(str(sample.key_expr))
+            if nid == self.nid:
+                return
+            if sample.kind == zenoh.SampleKind.DELETE:
+                self._views.vanished(nid, zid)
+                return
+            self._views.appeared(nid, zid)
+        except ProtocolError as exc:
+            self._refuse(exc)
             return
-        if sample.kind == zenoh.SampleKind.PUT:
-            self._views.appeared(nid)
-            if self._on_presence is not None:
-                self._on_presence(zid)
-        else:
-            self._views.vanished(nid)
+        if self._on_presence is not None:
+            self._on_presence(zid)
 
     def _refuse(self, exc: Exception) -> None:
         self.counters.refused += 1
@@ -309,5 +316,5 @@ class Node:
 
 
 def _answer(query: zenoh.Query, document: dict[str, Any]) -> None:
-    query.reply(query.key_expr, protocol.write(document))
+    query.reply(query.key_expr, documents.write(document))
     query.drop()

@@ -8,6 +8,8 @@ from time import monotonic
 
 import zenoh
 
+from zenoh_la.router_plugin.protocol import REMEMBERED_LENGTH
+
 _MAX_OUTLETS = 8192  # a session's declarations have ids of 16 bits that are never checked for use
 _UNKNOWN_S = 1.0
 
@@ -97,7 +99,7 @@ class Outlets:
         with self._lock:
             outlet = self._outlets.get(topic)
             if outlet is None:
-                if len(self._outlets) >= _MAX_OUTLETS:
+                if len(self._outlets) >= _MAX_OUTLETS or len(topic) > REMEMBERED_LENGTH:
                     return Untold(topic)
                 outlet = self._outlets[topic] = Outlet(
                     self._session,

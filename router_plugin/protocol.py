@@ -9,15 +9,16 @@ were. The ``tag`` tells one owner of a slot from the next.
 
 from __future__ import annotations
 
-import json
+import re
 import secrets
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from zenoh_la import encoders
-from zenoh_la.encoders import Location, Precision
+from zenoh_la.encoders import Location
 from zenoh_la.encoders.bloom import Bits
-from zenoh_la.encoders.locations import SUBSCRIBERS, Region
+from zenoh_la.encoders.locations import SUBSCRIBERS
+from zenoh_la.encoders.mgrs import Cell
 from zenoh_la.errors import LocationKeyError, ProtocolError
 from zenoh_la.keys import (
     MAX_KEY_EXPRESSION_BYTES,
@@ -30,6 +31,8 @@ from zenoh_la.keys import (
     to_chunk,
     unescaped,
 )
+from zenoh_la.router_plugin.documents import decimal
+from zenoh_la.values.mgrs_cell import MAX_DIGITS
 
 ROOT = f"{WIRE_ROOT}/1"
 MANY = f"{ROOT}/many"
@@ -43,8 +46,16 @@ Kind = Literal["s", "q"]
 """What an interest is for: messages (subscribers) or gets (queryables)."""
 
 _BETWEEN_KEYS = "|"  # no location key can hold it, and Zenoh allows it in a chunk
-MAX_DOCUMENT_BYTES = 64 << 20
-MAX_KEYS = 10_000
+MAX_KEYS = 2048
+"""Of one interest or get: an area in all grid zones of the world has 1,200."""
+MAX_ELEMENT_BITS = 64
+"""Of one Bloom element: a filter that errs once in a billion times sets 30."""
+MAX_SLOT = 999_999_999
+REMEMBERED_LENGTH = 1024
+"""What is longer is decided anew each time: a flood of the longest keys must not fill memory."""
+
+_NID = re.compile("[0-9a-f]{8}")
+_ZID = re.compile("[0-9a-f]{1,32}")
 
 
 def new_nid() -> str:
@@ -155,19 +166,49 @@ def sender(slot: int, destination: int) -> str:
     return f"{slot}{_DESTINATION_FLAGS[destination]}"
 
 
-def split_ingress(key: str) -> tuple[Sender, str, str]:
-    """Sender, location chunk and topic of an ingress key."""
+def split_ingress(key: str, nid: str) -> tuple[Sender, str, str]:
+    """Sender, location chunk and topic of a key to a node.
+
+    Zenoh delivers a put on ``@zla/1/in/*/…`` to all nodes, each of which would take it for its
+    own: only the topic may have wildcards.
+    """
     parts = key.split("/", 6)
-    if len(parts) < 7:
-        raise ProtocolError(key, "needs a slot, a location key and a topic")
-    who = parts[4]
+    if len(parts) < 7 or parts[3] != nid:
+        raise ProtocolError(key, "needs this node's id, a slot, a location key and a topic")
+    _, _, _, _, who, chunk, rest = parts
+    topic = unescaped(rest)
+    if topic.startswith("@/"):
+        raise LocationKeyError(topic, "topic", "Zenoh's admin space has no places")
     if who == NO_SLOT:
-        return Sender(None, ANY), parts[5], unescaped(parts[6])
+        return Sender(None, ANY), chunk, topic
     digits = who.rstrip("rl")
     destination = _DESTINATIONS.get(who[len(digits) :])
-    if destination is None or not digits.isdecimal() or len(digits) > 9:
-        raise ProtocolError(key, f"{who[:20]!r} is no slot")
-    return Sender(int(digits), destination), parts[5], unescaped(parts[6])
+    if destination is None:
+        raise ProtocolError(who, "is no slot")
+    return Sender(decimal(digits, MAX_SLOT), destination), chunk, topic
+
+
+def check_nid(nid: str) -> str:
+    """A node's id that is one."""
+    if not _NID.fullmatch(nid):
+        raise ProtocolError(nid, "is no id of a node: eight hexadecimal digits")
+    return nid
+
+
+def split_presence(key: str) -> tuple[str, str]:
+    """Node and Zenoh id of a presence token."""
+    parts = key.split("/")
+    if len(parts) != 5 or not _ZID.fullmatch(parts[4]):
+        raise ProtocolError(key, "is no token of a node")
+    return check_nid(parts[3]), parts[4]
+
+
+def slot_in(key: str, nid: str) -> int:
+    """The slot at the end of a key of a node's session."""
+    parts = key.split("/")
+    if len(parts) != 5 or parts[3] != nid:
+        raise ProtocolError(key, "needs this node's id and a slot")
+    return decimal(parts[4], MAX_SLOT)
 
 
 def last_chunk(key: str) -> str:
@@ -194,19 +235,24 @@ def chunks_in(chunk: str) -> list[str]:
     return chunk.split(_BETWEEN_KEYS)
 
 
-def precision_of(location: Location) -> Precision:
-    """In which encoding a position must be to be compared with an area of a get."""
-    if isinstance(location, Bits):
-        return Precision.BLOOM_FILTER
-    return Precision.POINT
-
-
 def located_all(chunk: str) -> tuple[Location, ...]:
-    """The locations of several keys in one chunk."""
-    chunks = chunks_in(chunk)
-    if len(chunks) > MAX_KEYS:
-        raise ProtocolError(chunk, f"at most {MAX_KEYS} location keys")
-    return tuple(located(part) for part in chunks)
+    """The locations of several keys of a get in one chunk."""
+    chunks = dict.fromkeys(chunks_in(chunk))
+    check_count(len(chunks))
+    locations = []
+    for part in chunks:
+        location = located(part)
+        is_filter = isinstance(location, Bits) and location.is_filter
+        if is_filter or location.role not in (None, Role.GET):
+            raise LocationKeyError(part, "role", "is no key of a get")
+        locations.append(location)
+    return tuple(locations)
+
+
+def check_count(keys: int) -> None:
+    """Refuses an area of too many location keys."""
+    if keys > MAX_KEYS:
+        raise ProtocolError(f"{keys} location keys", f"at most {MAX_KEYS} are allowed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +287,7 @@ class Interest:
     ) -> Interest:
         """Decodes and checks; raises `LocationKeyError` or `ProtocolError`."""
         check_topic(topic)
-        if len(chunks) > MAX_KEYS:
-            raise ProtocolError(topic, f"at most {MAX_KEYS} location keys")
+        check_count(len(chunks))
         locations = tuple(located(chunk) for chunk in chunks)
         for chunk, location in zip(chunks, locations, strict=True):
             _check_role(kind, chunk, location)
@@ -252,6 +297,11 @@ class Interest:
         """Whether its origin allows a message from its own session, or from another."""
         return self.origin != (REMOTE if own_session else LOCAL)
 
+    @property
+    def length(self) -> int:
+        """Of its topic and its keys."""
+        return len(self.topic) + sum(map(len, self.chunks))
+
     def to_plain(self) -> list[Any]:
         return [self.kind, self.topic, list(self.chunks), int(self.complete), self.origin]
 
@@ -259,14 +309,14 @@ class Interest:
     def from_plain(cls, data: Any) -> Interest:
         """Reads what somebody sent: anything may be in it."""
         match data:
-            case [
-                "s" | "q" as kind,
-                str(topic),
-                list(chunks),
-                0 | 1 as complete,
-                0 | 1 | 2 as origin,
-            ]:
-                if all(isinstance(chunk, str) for chunk in chunks):
+            case ["s" | "q" as kind, str(topic), list(chunks), int(complete), int(origin)]:
+                numbers = type(complete) is int and type(origin) is int
+                if (
+                    numbers
+                    and complete in (0, 1)
+                    and origin in (ANY, REMOTE, LOCAL)
+                    and (all(isinstance(chunk, str) for chunk in chunks))
+                ):
                     return cls.of(kind, topic, tuple(chunks), bool(complete), origin)
         raise ProtocolError(data, "is no interest [kind, topic, [key …], complete, origin]")
 
@@ -281,49 +331,15 @@ def _check_role(kind: Kind, chunk: str, location: Location) -> None:
     raise LocationKeyError(chunk, "role", f"is no key of a {who}")
 
 
-def check_position(chunk: str, location: Location) -> None:
+def check_position(chunk: Any, location: Location) -> None:
     """A message arises at a position, not in an area."""
-    is_area = location.role not in (None, Role.PUBLISHER) or (
-        isinstance(location, Bits) and location.is_filter
-    )
+    is_area = location.role not in (None, Role.PUBLISHER)
+    if isinstance(location, Bits):
+        is_area = location.is_filter or location.value.bit_count() > MAX_ELEMENT_BITS
+    elif isinstance(location, Cell):
+        is_area = location.place.digits != MAX_DIGITS
     if is_area:
         raise LocationKeyError(chunk, "role", "is the key of an area, not of a publisher")
-
-
-def as_subscriber(location: Location) -> Location:
-    """The area of a get as one that positions can be matched with."""
-    if isinstance(location, Region):
-        return Region(location.place, Role.SUBSCRIBER)
-    return location
-
-
-def write(document: Any) -> bytes:
-    """A document as bytes."""
-    return json.dumps(document, separators=(",", ":")).encode()
-
-
-def read(payload: Any) -> dict[str, Any]:
-    """A document that somebody sent."""
-    data = b"" if payload is None else payload.to_bytes()
-    if len(data) > MAX_DOCUMENT_BYTES:
-        raise ProtocolError(f"{len(data)} bytes", "is too large")
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as exc:
-        raise ProtocolError(data, f"is not JSON: {exc}") from exc
-    if not isinstance(document, dict):
-        raise ProtocolError(data, "must be a JSON object")
-    return document
-
-
-def field(document: dict[str, Any], name: str, kind: type, default: Any = None) -> Any:
-    """A field of a document, of the type it must have."""
-    value = document.get(name, default)
-    if value is None:
-        value = kind()
-    if type(value) is not kind:
-        raise ProtocolError(document.get(name), f"{name} must be a {kind.__name__}")
-    return value
 
 
 def chunk_of(key: LocationKey, location: Location | None = None, domain: str | None = None) -> str:

@@ -6,12 +6,13 @@ with a little more time than its caller has, so that it is the caller's own time
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import zenoh
@@ -21,8 +22,9 @@ from zenoh_la.encoders.locations import Region
 from zenoh_la.encoders.mgrs import Cell
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
-from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin import documents, frames, protocol
 from zenoh_la.router_plugin.adverts import Advert
+from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, Interest, Sender
 from zenoh_la.router_plugin.relay import Counters
@@ -34,7 +36,7 @@ log = logging.getLogger("zenoh_la")
 BEST, ALL, ALL_COMPLETE = "best", "all", "complete"
 _MORE_TIME_MS = 1000
 _DEFAULT_TIMEOUT_MS = 10_000
-_MAX_TIMEOUT_MS = 24 * 3600 * 1000
+MAX_TIMEOUT_MS = 24 * 3600 * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +47,15 @@ class Ask:
         topic: the plain topic.
         chunk: the location keys of its area, in one chunk.
         target: ``"best"``, ``"all"`` or ``"complete"``.
-        timeout_ms: the caller's.
+        timeout_ms: the caller's; at most a day.
         any_key: whether replies may have any key.
         only: of the node that gets it, the one entry of its advert that is meant; -1 for all.
         tag: of the session that gets it.
         ids: of the queryables that are meant in that session.
     """
 
-    topic: str
-    chunk: str
+    topic: str = ""
+    chunk: str = ""
     target: str = BEST
     timeout_ms: int = _DEFAULT_TIMEOUT_MS
     any_key: bool = False
@@ -62,32 +64,31 @@ class Ask:
     ids: tuple[int, ...] = ()
 
     def write(self) -> bytes:
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        return protocol.write(fields)
+        """The document: fields that have their default are left out."""
+        every = ((f.name, getattr(self, f.name), f.default) for f in dataclasses.fields(self))
+        return documents.write({name: value for name, value, usual in every if value != usual})
 
     @classmethod
     def read(cls, data: bytes) -> Ask:
-        try:
-            fields = json.loads(data)
-        except (ValueError, RecursionError) as exc:
-            raise ProtocolError(data, f"is not JSON: {exc}") from exc
-        if not isinstance(fields, dict):
-            raise ProtocolError(data, "must be a JSON object")
-        get = protocol.field
+        fields = documents.read(data)
+        only = fields.get("only")
+        ids = tuple(whole(number) for number in field(fields, "ids", list))
         ask = cls(
-            get(fields, "topic", str),
-            get(fields, "chunk", str),
-            get(fields, "target", str, BEST),
-            get(fields, "timeout_ms", int, _DEFAULT_TIMEOUT_MS),
-            get(fields, "any_key", bool, False),
-            get(fields, "only", int, -1),
-            get(fields, "tag", int, 0),
-            tuple(get(fields, "ids", list)),
+            field(fields, "topic", str),
+            field(fields, "chunk", str),
+            field(fields, "target", str, BEST),
+            field(fields, "timeout_ms", int, _DEFAULT_TIMEOUT_MS),
+            field(fields, "any_key", bool),
+            -1 if only is None else whole(only),
+            field(fields, "tag", int),
+            ids,
         )
         if ask.target not in (BEST, ALL, ALL_COMPLETE):
             raise ProtocolError(ask.target, "is no target of a get")
-        if not 0 < ask.timeout_ms <= _MAX_TIMEOUT_MS or not all(type(i) is int for i in ask.ids):
-            raise ProtocolError(data, "is no document of a get")
+        if not 0 < ask.timeout_ms <= MAX_TIMEOUT_MS:
+            raise ProtocolError(ask.timeout_ms, f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS}")
+        if any(a >= b for a, b in pairwise(ids)):
+            raise ProtocolError(ids, "ids must ascend")
         return ask
 
 
@@ -176,12 +177,14 @@ class Queries:
     def __init__(
         self,
         session: zenoh.Session,
+        nid: str,
         table: RoutingTable,
         members: Members,
         advert: Advert,
         counters: Counters,
     ) -> None:
         self._session = session
+        self._nid = nid
         self._table = table
         self._members = members
         self._advert = advert
@@ -206,7 +209,7 @@ class Queries:
             passing.done()
 
     def _from_session(self, query: zenoh.Query, passing: Passing) -> None:
-        sender, chunk, topic = protocol.split_ingress(str(query.key_expr))
+        sender, chunk, topic = protocol.split_ingress(str(query.key_expr), self._nid)
         check_topic(topic)
         parts = frames.split_marked(query.attachment)
         if parts is None:  # a client that knows no more than the key
@@ -248,11 +251,11 @@ class Queries:
                 mine[first].append(number)
             else:
                 nodes[first] = number if ask.target == BEST and len(found) == 1 else -1
-        more = ask.timeout_ms + _MORE_TIME_MS
+        more = min(ask.timeout_ms + _MORE_TIME_MS, MAX_TIMEOUT_MS)
         for slot, ids in mine.items():
             member = self._members.get(slot)
             if member is not None:
-                fields: dict[str, Any] = {"tag": member.tag, "ids": tuple(ids)}
+                fields: dict[str, Any] = {"tag": member.tag, "ids": tuple(sorted(ids))}
                 part = Ask(ask.topic, ask.chunk, ask.target, more, ask.any_key, -1, **fields)
                 passing.to(member.gets, frames.ending(part.write()), user, more)
         for nid, only in nodes.items():

@@ -29,7 +29,7 @@ MAX_LISTED = 32
 """Nodes on one list key; more get a second copy of the message."""
 
 _PUT = zenoh.SampleKind.PUT
-_K = TypeVar("_K")
+_K = TypeVar("_K", str, bytes)
 
 
 @dataclass(slots=True)
@@ -187,7 +187,7 @@ class Relay:
         log.debug("refused: %s", exc)
 
     def _decide_ingress(self, key: str) -> _Plan:
-        sender, chunk, topic = protocol.split_ingress(key)
+        sender, chunk, topic = protocol.split_ingress(key, self._nid)
         check_topic(topic)
         location = protocol.located(chunk)
         protocol.check_position(chunk, location)
@@ -195,13 +195,11 @@ class Relay:
         plan = self._plan(topic, location, packed, sender, onward=sender.destination != LOCAL)
         if sender.destination == ANY:
             plan.outlet = self._outlets.get(topic)
-            plan.plain_end = frames.ending(frames.pack_header(packed, topic))
+            plan.plain_end = frames.ending(frames.pack_header(packed))
         elif sender.destination == REMOTE:
-            # Its own session knows its messages by the tag, and keeps them from its subscribers.
-            member = None if sender.slot is None else self._members.get(sender.slot)
-            tag = 0 if member is None else member.tag
+            # Its own session knows its messages, and keeps them from its subscribers.
             plan.outlet = self._outlets.get(topic)
-            plan.plain_end = frames.ending(frames.pack_header(packed, topic, tag, (0,)))
+            plan.plain_end = frames.ending(frames.pack_not_for(packed, self._nid, sender.slot))
         return plan
 
     def _decide_egress(self, header: bytes) -> _Plan:
@@ -209,6 +207,7 @@ class Relay:
         location = frames.location_of(packed)
         if location is None or ids:
             raise ProtocolError(header, "is no header between nodes")
+        protocol.check_position(header, location)
         check_topic(topic)
         return self._plan(topic, location, packed, Sender(None, ANY), onward=False)
 
@@ -243,6 +242,8 @@ def _keys_to(nids: list[str]) -> list[zenoh.KeyExpr]:
 
 
 def _remember(plans: dict[_K, _Plan], key: _K, plan: _Plan) -> None:
+    if len(key) > protocol.REMEMBERED_LENGTH:
+        return
     if len(plans) >= _MAX_PLANS:
         plans.clear()  # a publisher that moves leaves one plan per message behind
     plans[key] = plan

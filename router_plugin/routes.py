@@ -11,12 +11,14 @@ import zenoh
 
 from zenoh_la.encoders import Location
 from zenoh_la.router_plugin.index import InterestIndex
-from zenoh_la.router_plugin.protocol import Interest, Kind, Sender
+from zenoh_la.router_plugin.protocol import REMEMBERED_LENGTH, Interest, Kind, Sender
 
 Owner = tuple[int, int] | tuple[str, int]
 """Whose interest: slot and id of one of my sessions, or id and entry of another node."""
 
 _MAX_TOPICS = 16_384
+_MAX_COMPARED = 100_000
+"""Pairs of topics; if there were more, to forget all decisions is quicker: 20 ms at the worst."""
 
 
 class Epoch:
@@ -82,6 +84,10 @@ class RoutingTable:
         return topics
 
     def _touch(self, topics: set[str]) -> None:
+        if len(topics) * len(self._epochs) > _MAX_COMPARED:
+            for epoch in self._epochs.values():
+                epoch.number += 1
+            return
         for topic in topics:
             for epoch in self._epochs.values():
                 if epoch.key_expr.intersects(topic):
@@ -92,6 +98,8 @@ class RoutingTable:
         with self._lock:
             found = self._epochs.get(topic)
             if found is None:
+                if len(topic) > REMEMBERED_LENGTH:
+                    return Epoch(topic)  # nor is what is decided about it remembered
                 if len(self._epochs) >= _MAX_TOPICS:
                     for old in self._epochs.values():
                         old.number += 1  # nobody tells them of changes any more

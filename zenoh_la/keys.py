@@ -254,10 +254,21 @@ def escaped(topic: str) -> str:
 
 
 def unescaped(topic: str) -> str:
-    """The topic that was `escaped`."""
+    """The topic that was `escaped`.
+
+    Raises:
+        LocationKeyError: it was not. A second way to write a topic would slip past access rules.
+    """
     if "~" not in topic:
         return topic
-    return "/".join([c[1:] if c[:1] == "~" else c for c in topic.split("/")])
+    chunks = topic.split("/")
+    for i, chunk in enumerate(chunks):
+        if chunk[:1] == "~":
+            if chunk[1:2] not in ("@", "~"):
+                problem = f"chunk {chunk[:40]!r}: ~ stands only before @ and ~"
+                raise LocationKeyError(topic, "topic", problem)
+            chunks[i] = chunk[1:]
+    return "/".join(chunks)
 
 
 def check_topic(topic: str) -> None:

@@ -14,10 +14,17 @@ from typing import Any, Self
 
 import zenoh
 
-from zenoh_la.errors import InvalidLocationError, LocationKeyError, PositionError
+from zenoh_la.errors import InvalidLocationError, LocationKeyError, PositionError, ProtocolError
 from zenoh_la.keys import Role
 from zenoh_la.router_plugin import frames, protocol
-from zenoh_la.router_plugin.queries import ALL, ALL_COMPLETE, BEST, Ask, pass_back
+from zenoh_la.router_plugin.queries import (
+    ALL,
+    ALL_COMPLETE,
+    BEST,
+    MAX_TIMEOUT_MS,
+    Ask,
+    pass_back,
+)
 from zenoh_la.session import handlers
 from zenoh_la.session.core import Core, locality, topic_of
 from zenoh_la.session.home import Home
@@ -71,7 +78,8 @@ class Get:
         elif self.target == zenoh.QueryTarget.ALL_COMPLETE:
             target = ALL_COMPLETE
         any_key = self.accept_replies == zenoh.ReplyKeyExpr.ANY
-        return Ask("", "", target, max(int(self.timeout_s * 1000), 1), any_key)
+        timeout_ms = int(min(max(self.timeout_s * 1000, 1), MAX_TIMEOUT_MS))
+        return Ask("", "", target, timeout_ms, any_key)
 
 
 class Consolidation:
@@ -192,8 +200,9 @@ def area_chunk(core: Core, where: Where) -> str:
         raise PositionError("an area about oneself needs a position, and there is none now")
     chunk = protocol.joined(list(chunks))
     try:
+        protocol.check_count(len(chunks))
         protocol.ingress_get("0" * 8, 0, chunk, "t")
-    except LocationKeyError as exc:
+    except (LocationKeyError, ProtocolError) as exc:
         raise InvalidLocationError("area", f"{len(chunks)} location keys", exc.problem) from exc
     return chunk
 

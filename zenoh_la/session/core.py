@@ -9,10 +9,23 @@ from typing import Any
 import zenoh
 
 from zenoh_la.encoders import Precision
-from zenoh_la.errors import ArgumentError, LocationKeyError, PositionError, ProtocolError
+from zenoh_la.errors import (
+    ArgumentError,
+    LocationKeyError,
+    PositionError,
+    ProtocolError,
+    ZenohLaError,
+)
 from zenoh_la.keys import Role, check_topic
-from zenoh_la.router_plugin import frames, protocol
-from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Interest, Kind
+from zenoh_la.router_plugin import documents, frames, protocol
+from zenoh_la.router_plugin.protocol import (
+    ANY,
+    LOCAL,
+    REMEMBERED_LENGTH,
+    REMOTE,
+    Interest,
+    Kind,
+)
 from zenoh_la.router_plugin.queries import Ask, Passing
 from zenoh_la.router_plugin.relay import forward
 from zenoh_la.session.home import Home
@@ -159,7 +172,7 @@ class Core:
         attachment = sample.attachment
         try:
             if attachment is None:
-                document = protocol.read(sample.payload)
+                document = documents.read(sample.payload)
                 if document.get("tag") == home.tag:
                     self.membership.on_news(document)
                 return
@@ -167,10 +180,12 @@ class Core:
             found = self._headers.get(header)
             if found is None:
                 parsed = frames.unpack_header(header)
+                frames.location_of(parsed.location)
                 found = parsed.tag, parsed.ids
                 if len(self._headers) >= _MAX_HEADERS:
                     self._headers.clear()
-                self._headers[header] = found
+                if len(header) <= REMEMBERED_LENGTH:
+                    self._headers[header] = found
         except ProtocolError as exc:
             log.debug("refused: %s", exc)
             return
@@ -188,12 +203,14 @@ class Core:
             header, own = frames.split(query.attachment)
             ask = Ask.read(header)
             user = None if own is None else zenoh.ZBytes(own)
+            check_topic(ask.topic)
+            protocol.located_all(ask.chunk)  # so that no handler stumbles over it
             if ask.tag == home.tag:
                 for number in ask.ids:
                     key = self.queryables.get(number)
                     if key is not None:
                         passing.to(key, frames.ending(header), user, ask.timeout_ms, _HERE)
-        except ProtocolError as exc:
+        except (ZenohLaError, zenoh.ZError) as exc:
             log.debug("refused: %s", exc)
         finally:
             passing.done()

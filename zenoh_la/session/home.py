@@ -10,7 +10,7 @@ from typing import Any
 import zenoh
 
 from zenoh_la.errors import NodeError, ProtocolError
-from zenoh_la.router_plugin import protocol
+from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.node import Node
 
 log = logging.getLogger("zenoh_la")
@@ -31,6 +31,7 @@ class Home:
         nid: str,
         slot: int,
         tag: int,
+        secret: str,
         *,
         on_message: OnMessage,
         on_get: OnGet,
@@ -41,6 +42,7 @@ class Home:
         self.nid = nid
         self.slot = slot
         self.tag = tag
+        self._secret = secret
         self.router = router
         self.node = node
         self._locality = None if node is None else zenoh.Locality.SESSION_LOCAL
@@ -79,7 +81,7 @@ class Home:
             NodeError: it refused, or did not answer in time.
         """
         key = protocol.ask(self.nid, self.slot)
-        full = {"tag": self.tag, **document}
+        full = {"secret": self._secret, **document}
         answer = call(self._session, key, full, REQUEST_TIMEOUT_S, self._locality)
         if answer is None:
             raise NodeError(f"node {self.nid} did not answer within {REQUEST_TIMEOUT_S:g} s")
@@ -109,14 +111,14 @@ def call(
     def on_reply(reply: zenoh.Reply) -> None:
         if reply.ok is not None:
             try:
-                answers.append(protocol.read(reply.ok.payload))
+                answers.append(documents.read(reply.ok.payload))
             except ProtocolError as exc:
                 answers.append({"error": f"an answer that cannot be read: {exc}"})
 
     session.get(
         key,
         zenoh.handlers.Callback(on_reply, ended.set, indirect=False),
-        payload=protocol.write(document),
+        payload=documents.write(document),
         timeout=timeout_s,
         consolidation=zenoh.ConsolidationMode.NONE,
         congestion_control=zenoh.CongestionControl.BLOCK,

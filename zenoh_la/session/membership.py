@@ -17,8 +17,9 @@ from typing import Any
 
 import zenoh
 
-from zenoh_la.errors import NodeError
+from zenoh_la.errors import NodeError, ProtocolError
 from zenoh_la.router_plugin import protocol
+from zenoh_la.router_plugin.documents import decimal, field, whole
 from zenoh_la.router_plugin.node import Node
 from zenoh_la.router_plugin.protocol import Interest
 from zenoh_la.session.home import (
@@ -37,6 +38,8 @@ MAX_WAITING = 1024
 _RETRIES_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 Send = Callable[[Home], None]
+_Place = tuple[str, int, int, str]
+"""A node's id, and slot, tag and secret there."""
 
 
 class Membership:
@@ -74,11 +77,6 @@ class Membership:
     @property
     def home(self) -> Home | None:
         return self._home
-
-    @property
-    def tag(self) -> int | None:
-        home = self._home
-        return None if home is None else home.tag
 
     def new_id(self) -> int:
         return next(self._numbers)
@@ -164,10 +162,10 @@ class Membership:
 
     def on_news(self, document: dict[str, Any]) -> None:
         """The node says who listens."""
-        for number, matching in protocol.field(document, "watch", dict).items():
-            entry = self._watches.get(int(number))
+        for number, matching in field(document, "watch", dict).items():
+            entry = self._watches.get(decimal(number))
             if entry is not None:
-                entry[1](bool(matching))
+                entry[1](matching is True)
 
     def close(self) -> None:
         self._closed = True
@@ -208,15 +206,16 @@ class Membership:
     def _is_reachable(self, home: Home) -> bool:
         return home.router is None or home.router in self._routers()
 
-    def _new_home(self, found: tuple[str, dict[str, Any]] | None) -> Home:
+    def _new_home(self, found: tuple[str, _Place] | None) -> Home:
         """At the router's node if it has one, else at one's own."""
         keys: dict[str, Any] = {"on_message": self._on_message, "on_get": self._on_get}
         if found is not None:
             router, at = found
-            return Home(self._session, at["nid"], at["slot"], at["tag"], router=router, **keys)
+            return Home(self._session, *at, router=router, **keys)
         node = Node(self._session, serves_clients=self._is_router, on_presence=self._on_presence)
         member = node.adopt()
-        return Home(self._session, node.nid, member.slot, member.tag, node=node, **keys)
+        at = (node.nid, member.slot, member.tag, member.secret)
+        return Home(self._session, *at, node=node, **keys)
 
     def _settle(self, home: Home) -> None:
         """Tells the node everything, then lets go out what has waited."""
@@ -291,11 +290,22 @@ class Membership:
                 old.close()
             self._settle(self._new_home(found))
 
-    def _hello(self, routers: list[str]) -> tuple[str, dict[str, Any]] | None:
-        """The first location-aware one of the routers, and what it says."""
+    def _hello(self, routers: list[str]) -> tuple[str, _Place] | None:
+        """The first location-aware one of the routers, and the place it gives."""
         for router in routers:
-            answer = call(self._session, protocol.hello(router), {}, HELLO_TIMEOUT_S) or {}
-            match answer:
-                case {"nid": str(), "slot": int(), "tag": int()}:
-                    return router, answer
+            answer = call(self._session, protocol.hello(router), {}, HELLO_TIMEOUT_S)
+            if answer is None:
+                continue  # a stock one
+            try:
+                return router, _place(answer)
+            except ProtocolError as exc:
+                log.warning("router %s has no place for this session: %s", router, exc)
         return None
+
+
+def _place(answer: dict[str, Any]) -> _Place:
+    if "error" in answer:
+        raise ProtocolError(answer["error"], "is what it says")
+    nid = protocol.check_nid(field(answer, "nid", str))
+    slot = whole(answer.get("slot"), protocol.MAX_SLOT)
+    return nid, slot, whole(answer.get("tag")), field(answer, "secret", str)

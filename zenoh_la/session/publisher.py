@@ -76,7 +76,7 @@ class Sender:
         """The attachment for the session's own native subscribers."""
         user = None if attachment is None else zenoh.ZBytes(attachment)
         packed = frames.pack_location(protocol.located(chunk), chunk)
-        end = frames.ending(frames.pack_header(packed, self._topic))
+        end = frames.ending(frames.pack_header(packed))
         return frames.attached(user, end) + frames.MAGIC
 
 

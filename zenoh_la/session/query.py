@@ -8,13 +8,20 @@ from typing import Any, Self
 import zenoh
 
 from zenoh_la.encoders import Location, Precision
+from zenoh_la.encoders.bloom import Bits
+from zenoh_la.encoders.locations import Region
 from zenoh_la.errors import ArgumentError
-from zenoh_la.keys import LocationKey, from_chunk
+from zenoh_la.keys import LocationKey, Role, from_chunk
 from zenoh_la.router_plugin import frames, protocol
 from zenoh_la.router_plugin.match import locations_match
 from zenoh_la.router_plugin.queries import Ask
 from zenoh_la.session.core import Core
 from zenoh_la.values import Coordinates
+
+
+def _as_subscriber(area: Location) -> Location:
+    """The area of a get as one that positions can be matched with."""
+    return Region(area.place, Role.SUBSCRIBER) if isinstance(area, Region) else area
 
 
 class LocatedQuery:
@@ -80,10 +87,10 @@ class LocatedQuery:
         if self.areas is None:
             return True
         for area in self.areas:
-            precision = protocol.precision_of(area)
+            precision = Precision.BLOOM_FILTER if isinstance(area, Bits) else Precision.POINT
             chunk = self._core.places.position_chunk(place, precision)
             position = protocol.located(chunk)
-            if position == area or locations_match(position, protocol.as_subscriber(area)):
+            if position == area or locations_match(position, _as_subscriber(area)):
                 return True
         return False
 
@@ -117,7 +124,7 @@ class LocatedQuery:
             congestion_control=congestion_control,
             priority=priority,
             express=express,
-            attachment=self._located(key_expr, attachment, location),
+            attachment=self._located(attachment, location),
             timestamp=timestamp,
         )
 
@@ -138,7 +145,7 @@ class LocatedQuery:
             congestion_control=congestion_control,
             priority=priority,
             express=express,
-            attachment=self._located(key_expr, attachment, location),
+            attachment=self._located(attachment, location),
             timestamp=timestamp,
         )
 
@@ -151,9 +158,7 @@ class LocatedQuery:
             raise zenoh.ZError(problem)
         return key_expr
 
-    def _located(
-        self, key_expr: Any, attachment: Any, location: Coordinates | LocationKey | None
-    ) -> Any:
+    def _located(self, attachment: Any, location: Coordinates | LocationKey | None) -> Any:
         if location is None:
             location = self._core.position.current()
         if location is None:
@@ -165,7 +170,7 @@ class LocatedQuery:
         else:
             raise ArgumentError("location", location, "must be Coordinates or a LocationKey")
         packed = frames.pack_location(protocol.located(chunk), chunk)
-        end = frames.ending(frames.pack_header(packed, str(key_expr)))
+        end = frames.ending(frames.pack_header(packed))
         user = None if attachment is None else zenoh.ZBytes(attachment)
         return frames.attached(user, end) + frames.MAGIC
 

@@ -47,9 +47,10 @@ class LocatedSample:
         """The fingerprint of the grid, if it was located by a Bloom element."""
         return frames.domain_of(self._header.location)
 
-    def is_for_others_than(self, tag: int | None) -> bool:
-        """Whether its publisher is the session with this tag, and meant only others."""
-        return bool(self._header.ids) and self._header.tag == tag
+    def is_for_others_than(self, nid: str, slot: int) -> bool:
+        """Whether its publisher is the session at this slot of a node, and meant only others."""
+        header = self._header
+        return slot in header.ids and header.tag == int(nid, 16)
 
     @cached_property
     def attachment(self) -> zenoh.ZBytes | None:
@@ -104,7 +105,10 @@ def located(sample: zenoh.Sample, places: Places) -> LocatedSample:
 def as_seen(sample: zenoh.Sample, places: Places) -> zenoh.Sample | LocatedSample:
     """A sample of the plain topic: as it is, or located if it carries a place."""
     parts = frames.split_plain(sample.attachment)
-    return sample if parts is None else LocatedSample(sample, *parts, places)
+    if parts is None:
+        return sample
+    header = parts[0]._replace(topic=str(sample.key_expr))
+    return LocatedSample(sample, header, parts[1], places)
 
 
 class LocatedReply:

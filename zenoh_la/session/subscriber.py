@@ -75,8 +75,9 @@ def declare_plain(
 
     def change(sample: zenoh.Sample) -> Sample | None:
         seen = as_seen(sample, core.places)
-        if type(seen) is LocatedSample and seen.is_for_others_than(core.membership.tag):
-            return None
+        home = core.membership.home
+        if type(seen) is LocatedSample and home is not None:
+            return None if seen.is_for_others_than(home.nid, home.slot) else seen
         return seen
 
     native = core.session.declare_subscriber(
