@@ -29,6 +29,10 @@ MAX_WATCHES = 4096
 _TOKEN_DEADLINE_S = 10.0
 
 
+class NotRegisteredError(ProtocolError):
+    """A request of a session that this node does not know, or no longer."""
+
+
 @dataclass(slots=True)
 class Watch:
     """A publisher or querier whose application wants to know whether anybody listens."""
@@ -121,9 +125,9 @@ def _watch(plain: Any) -> Watch:
         case ["s" | "q" as kind, str(topic), str() | None as chunk]:
             check_topic(topic)
             if chunk is not None and kind == "q":
-                protocol.located_all(chunk)
+                chunks.located_all(chunk)
             elif chunk is not None:
-                protocol.check_position(chunk, protocol.located(chunk))
+                chunks.check_position(chunk, chunks.located(chunk))
             return Watch(kind, topic, chunk)
     raise ProtocolError(plain, "is no watch [kind, topic, location keys]")
 
@@ -169,7 +173,7 @@ class Members:
             given = secret.encode(errors="replace")
             if hmac.compare_digest(given, member.secret.encode()):
                 return member
-        raise ProtocolError(slot, "no session is registered at this slot with this secret")
+        raise NotRegisteredError(slot, "no session is registered at this slot with this secret")
 
     def remove(self, slot: int) -> Member | None:
         with self._lock:

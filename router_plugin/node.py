@@ -14,7 +14,13 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.adverts import Advert, Views
 from zenoh_la.router_plugin.agenda import Agenda
-from zenoh_la.router_plugin.members import Member, Members, Request, Watch
+from zenoh_la.router_plugin.members import (
+    Member,
+    Members,
+    NotRegisteredError,
+    Request,
+    Watch,
+)
 from zenoh_la.router_plugin.outlets import Outlets
 from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
@@ -155,6 +161,10 @@ class Node:
         """To be called when the session was cut off and is connected again."""
         self._views.pull_all()
 
+    def stop(self) -> None:
+        """Has nothing more done by the clock, and does not wait for what is being done."""
+        self._agenda.close(0.0)
+
     def close(self) -> None:
         """Takes everything back; the session stays open."""
         self._agenda.close()
@@ -222,13 +232,15 @@ class Node:
         except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
             answer = {"error": str(exc)}
+            if isinstance(exc, NotRegisteredError):
+                answer["registered"] = False  # it must say hello again
         _answer(query, answer)
 
     def _obey(self, member: Member, request: Request) -> dict[str, Any]:
         """Does what a session asks, all of it or, if any of it is wrong, nothing."""
         with self._lock:
             if self._members.get(member.slot) is not member:
-                raise ProtocolError(member.slot, "the session is gone")
+                raise NotRegisteredError(member.slot, "the session is gone")
             gone = member.take(request)
             self._change(
                 [((member.slot, number), new) for number, new in request.interests.items()],
@@ -284,13 +296,13 @@ class Node:
         if watch.kind == "q":
             if watch.chunk is None:
                 return False
-            locations = protocol.located_all(watch.chunk)
+            locations = chunks.located_all(watch.chunk)
             return bool(self._table.answerers(watch.topic, locations, sender))
         if self._outlets.get(watch.topic).matching:
             return True
         if watch.chunk is None:
             return False
-        takers = self._table.takers(watch.topic, protocol.located(watch.chunk), sender)
+        takers = self._table.takers(watch.topic, chunks.located(watch.chunk), sender)
         return bool(takers.mine or takers.nodes)
 
     # Other nodes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from typing import Any, Self
 
 import zenoh
@@ -72,9 +74,7 @@ class SessionBase:
 
     def close(self) -> None:
         """Takes everything back and closes the session; no thread is left."""
-        if not self._zsession.is_closed():
-            self._core.close()
-        self._zsession.close()
+        self._core.close()
 
     def undeclare(self, obj: zenoh.KeyExpr) -> None:
         self._zsession.undeclare(obj)
@@ -97,6 +97,13 @@ class SessionBase:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        # As in Zenoh, a session ends with its last reference.
+        core = getattr(self, "_core", None)
+        if core is not None and not sys.is_finalizing():
+            with contextlib.suppress(Exception):
+                core.close()
 
     def __repr__(self) -> str:
         return f"LocationSession({self._zsession!r})"

@@ -104,7 +104,7 @@ class Core:
         self.position = PositionSource(self.mobility.wake)
         self.mobility.follow(self.position)
         self._claims: dict[int, tuple[Claim, Interest]] = {}
-        self._mobile_claims = 0
+        self._mobile: set[int] = set()
         self._headers: dict[bytes, tuple[int, tuple[int, ...]]] = {}
 
     # What the application declares
@@ -116,7 +116,7 @@ class Core:
         self.membership.declare({number: interest})
         self._claims[number] = (claim, interest)
         if claim.where.is_ego_centric:
-            self._mobile_claims += 1
+            self._mobile.add(number)
             self.mobility.start()
 
     def position_needed(self) -> Coordinates | None:
@@ -127,35 +127,40 @@ class Core:
         return self.position.current()
 
     def renounce(self, number: int) -> None:
-        found = self._claims.pop(number, None)
-        if found is not None and found[0].where.is_ego_centric:
-            self._mobile_claims -= 1
+        self._mobile.discard(number)
+        self._claims.pop(number, None)
         self.membership.undeclare(number)
 
     def _move(self, position: Coordinates | None) -> int:
         """Moves the interests that go with the position; returns how many changed."""
         changes = {}
-        for number, (claim, old) in list(self._claims.items()):
-            if not claim.where.is_ego_centric:
+        for number in list(self._mobile):
+            found = self._claims.get(number)
+            if found is None:
                 continue
-            try:
-                new = claim.interest(self.places, position)
-            except ValueError as exc:  # e.g. the position left the Bloom domain
-                log.warning("an interest in %s stays where it was: %s", claim.topic, exc)
-                continue
+            claim, old = found
+            new = self._moved(claim, old, position)
             if new.chunks != old.chunks:
                 changes[number] = (claim, new)
         if changes:
-            self.membership.declare({number: new for number, (_, new) in changes.items()})
+            self.membership.move({number: new for number, (_, new) in changes.items()})
             for number, moved in changes.items():
                 if number in self._claims:
                     self._claims[number] = moved
         return len(changes)
 
+    def _moved(self, claim: Claim, old: Interest, position: Coordinates | None) -> Interest:
+        try:
+            return claim.interest(self.places, position)
+        except ValueError as exc:  # e.g. the position left the Bloom domain
+            if old.chunks:
+                log.warning("an interest in %s is nowhere now: %s", claim.topic, exc)
+            return claim.interest(self.places, None)
+
     @property
     def has_mobile_claims(self) -> bool:
         """Whether an interest goes with the session's position."""
-        return self._mobile_claims > 0
+        return bool(self._mobile)
 
     def chunk_here(self, precision: Precision) -> str | None:
         """The location key of the session's position; None if it has none."""
@@ -163,6 +168,10 @@ class Core:
         return None if position is None else self.places.position_chunk(position, precision)
 
     def close(self) -> None:
+        """Closes the session under whatever waits for an answer, so that nothing holds it up."""
+        self.mobility.stop()
+        self.membership.stop()
+        self.session.close()
         self.mobility.close()
         self.membership.close()
 
@@ -204,7 +213,7 @@ class Core:
             ask = Ask.read(header)
             user = None if own is None else zenoh.ZBytes(own)
             check_topic(ask.topic)
-            protocol.located_all(ask.chunk)  # so that no handler stumbles over it
+            chunks.located_all(ask.chunk)  # so that no handler stumbles over it
             if ask.tag == home.tag:
                 for number in ask.ids:
                     key = self.queryables.get(number)

@@ -11,6 +11,7 @@ import zenoh
 
 from zenoh_la.errors import NodeError, ProtocolError
 from zenoh_la.router_plugin import documents, protocol
+from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.node import Node
 
 log = logging.getLogger("zenoh_la")
@@ -19,7 +20,13 @@ REQUEST_TIMEOUT_S = 5.0
 HELLO_TIMEOUT_S = 2.0
 
 OnMessage = Callable[["Home", zenoh.Sample], None]
+Place = tuple[str, int, int, str]
+"""A node's id, and slot, tag and secret there."""
 OnGet = Callable[["Home", zenoh.Query], None]
+
+
+class Unregistered(NodeError):  # noqa: N818 - a state to act upon; users see NodeError
+    """The session is not known at the node, or the node is not there: it must join anew."""
 
 
 class Home:
@@ -78,14 +85,17 @@ class Home:
         """Asks the node something and waits for its answer.
 
         Raises:
-            NodeError: it refused, or did not answer in time.
+            NodeError: it refused.
+            Unregistered: it did not answer in time, or does not know this session any more.
         """
         key = protocol.ask(self.nid, self.slot)
         full = {"secret": self._secret, **document}
         answer = call(self._session, key, full, REQUEST_TIMEOUT_S, self._locality)
         if answer is None:
-            raise NodeError(f"node {self.nid} did not answer within {REQUEST_TIMEOUT_S:g} s")
+            raise Unregistered(f"node {self.nid} did not answer within {REQUEST_TIMEOUT_S:g} s")
         if "error" in answer:
+            if answer.get("registered") is False:
+                raise Unregistered(f"node {self.nid} does not know this session")
             raise NodeError(f"node {self.nid} refused: {answer['error']}")
         return answer
 
@@ -128,3 +138,24 @@ def call(
     )
     ended.wait(timeout_s + 1.0)
     return answers[0] if answers else None
+
+
+def hello(session: zenoh.Session, routers: list[str]) -> tuple[str, Place] | None:
+    """The first location-aware one of the routers, and the place it gives."""
+    for router in routers:
+        answer = call(session, protocol.hello(router), {}, HELLO_TIMEOUT_S)
+        if answer is None:
+            continue  # a stock one
+        try:
+            return router, _place(answer)
+        except ProtocolError as exc:
+            log.warning("router %s has no place for this session: %s", router, exc)
+    return None
+
+
+def _place(answer: dict[str, Any]) -> Place:
+    if "error" in answer:
+        raise ProtocolError(answer["error"], "is what it says")
+    nid = protocol.check_nid(field(answer, "nid", str))
+    slot = whole(answer.get("slot"), protocol.MAX_SLOT)
+    return nid, slot, whole(answer.get("tag")), field(answer, "secret", str)

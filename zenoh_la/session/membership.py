@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable
 from itertools import count
 from queue import Empty, SimpleQueue
@@ -17,9 +16,8 @@ from typing import Any
 
 import zenoh
 
-from zenoh_la.errors import NodeError, ProtocolError
-from zenoh_la.router_plugin import protocol
-from zenoh_la.router_plugin.documents import decimal, field, whole
+from zenoh_la.errors import NodeError
+from zenoh_la.router_plugin.documents import decimal, field
 from zenoh_la.router_plugin.node import Node
 from zenoh_la.router_plugin.protocol import Interest
 from zenoh_la.session.home import (
@@ -28,18 +26,18 @@ from zenoh_la.session.home import (
     Home,
     OnGet,
     OnMessage,
-    call,
+    Place,
+    Unregistered,
+    hello,
 )
+from zenoh_la.session.waiting import Send, Waiting
 
 log = logging.getLogger("zenoh_la")
 
-MAX_WAITING = 1024
-"""Located messages kept while the session has no node; the oldest go first."""
 _RETRIES_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-
-Send = Callable[[Home], None]
-_Place = tuple[str, int, int, str]
-"""A node's id, and slot, tag and secret there."""
+_PATIENCE = 4
+"""So often a router that does not say hello is asked again, if the last one was location-aware:
+one that has just started says it a moment after it can be reached."""
 
 
 class Membership:
@@ -64,8 +62,8 @@ class Membership:
         self._home: Home | None = None
         self._joined = False
         self._closed = False
-        self._waiting: deque[Send] = deque(maxlen=MAX_WAITING)
-        self.dropped = 0
+        self._waiting = Waiting()
+        self._patience = 0
         self._numbers = count(1)
         self._interests: dict[int, Interest] = {}
         self._watches: dict[int, tuple[list[Any], Callable[[bool], None]]] = {}
@@ -78,6 +76,11 @@ class Membership:
     def home(self) -> Home | None:
         return self._home
 
+    @property
+    def dropped(self) -> int:
+        """Located messages that were lost because there was no node for too long."""
+        return self._waiting.dropped
+
     def new_id(self) -> int:
         return next(self._numbers)
 
@@ -89,16 +92,24 @@ class Membership:
             if self._joined or self._closed:
                 return
             if self._is_client:
-                self._listener = self._session.info.declare_transport_events_listener(
-                    zenoh.handlers.Callback(self._on_transport, indirect=False)
-                )
-                self._worker = threading.Thread(
-                    target=self._follow, name="zenoh-la-membership", daemon=True
-                )
-                self._worker.start()
-            routers = self._routers() if self._is_client else []
-            self._settle(self._new_home(self._hello(routers)))
+                self._start_to_follow()
+                try:
+                    self._reconsider()
+                except NodeError as exc:
+                    log.warning("joining a node failed, trying again: %s", exc)
+                    self._events.put(True)
+            else:
+                self._settle(self._new_home(None))
             self._joined = True
+
+    def _start_to_follow(self) -> None:
+        self._listener = self._session.info.declare_transport_events_listener(
+            zenoh.handlers.Callback(self._on_transport, indirect=False)
+        )
+        self._worker = threading.Thread(
+            target=self._follow, name="zenoh-la-membership", daemon=True
+        )
+        self._worker.start()
 
     def send(self, send: Send) -> None:
         """Sends something to the node, now or as soon as there is one."""
@@ -110,8 +121,9 @@ class Membership:
         with self._gap:
             home = self._home
             if home is None:
-                self.dropped += len(self._waiting) == MAX_WAITING
-                self._waiting.append(send)
+                if self._closed:
+                    raise zenoh.ZError("session closed")
+                self._waiting.add(send)
                 return
         send(home)
 
@@ -136,6 +148,13 @@ class Membership:
                         self._interests[number] = old
                 raise
 
+    def move(self, changes: dict[int, Interest]) -> None:
+        """Moves those of the interests that have not been taken back meanwhile."""
+        with self._order:
+            left = {n: interest for n, interest in changes.items() if n in self._interests}
+            if left:
+                self.declare(left)
+
     def undeclare(self, number: int) -> None:
         """Takes an interest back."""
         with self._order:
@@ -158,7 +177,9 @@ class Membership:
         """Whether anybody listens at this moment."""
         self.join()
         home = self._home
-        return home is not None and home.request({"matching": plain}).get("matching") is True
+        if home is None:
+            return False
+        return self._request(home, {"matching": plain}).get("matching") is True
 
     def on_news(self, document: dict[str, Any]) -> None:
         """The node says who listens."""
@@ -167,30 +188,46 @@ class Membership:
             if entry is not None:
                 entry[1](matching is True)
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """Has the worker end, and does not wait for it."""
         self._closed = True
+        self._events.put(False)
+        home = self._home
+        if home is not None and home.node is not None:
+            home.node.stop()
+
+    def close(self) -> None:
+        """To be called when the Zenoh session is closed, so that nobody waits for an answer."""
+        self.stop()
         if self._listener is not None:
             self._listener.undeclare()
-        self._events.put(False)
         if self._worker is not None and self._worker is not threading.current_thread():
             self._worker.join(REQUEST_TIMEOUT_S + HELLO_TIMEOUT_S)
         with self._order:
-            home, self._home = self._home, None
-            for old in [*self._left, *([home] if home is not None else [])]:
-                old.close()
-            self._left.clear()
+            if self._home is not None:
+                self._leave(self._home)
+            self._close_left()
+            self._waiting.clear()
 
     def _tell(self, document: dict[str, Any]) -> None:
         home = self._home
-        if home is None:
-            return  # told when there is a node again
+        if home is not None:  # else it is told when there is a node again
+            self.on_news(self._request(home, document))
+
+    def _request(self, home: Home, document: dict[str, Any]) -> dict[str, Any]:
+        """Asks the node; if that has lost this session, joins anew and tells it everything."""
         try:
-            answer = home.request(document)
-        except NodeError:
-            if self._home is not home or not self._is_reachable(home):
-                return  # its router went away: the next one is told everything
-            raise
-        self.on_news(answer)
+            return home.request(document)
+        except Unregistered as exc:
+            if self._closed or not self._is_client:
+                raise
+            log.info("joining anew: %s", exc)
+            self._leave(home)
+            try:
+                self._reconsider()
+            except NodeError:
+                self._events.put(True)  # the worker tries again
+            return {}
 
     def _tell_if_possible(self, document: dict[str, Any]) -> None:
         try:
@@ -203,10 +240,19 @@ class Membership:
     def _routers(self) -> list[str]:
         return [str(zid) for zid in self._session.info.routers_zid()]
 
-    def _is_reachable(self, home: Home) -> bool:
-        return home.router is None or home.router in self._routers()
+    def _leave(self, home: Home) -> None:
+        with self._gap:
+            if self._home is home:
+                self._home = None
+                self._left.append(home)
 
-    def _new_home(self, found: tuple[str, _Place] | None) -> Home:
+    def _close_left(self) -> None:
+        with self._gap:
+            left, self._left = self._left, []
+        for old in left:
+            old.close()
+
+    def _new_home(self, found: tuple[str, Place] | None) -> Home:
         """At the router's node if it has one, else at one's own."""
         keys: dict[str, Any] = {"on_message": self._on_message, "on_get": self._on_get}
         if found is not None:
@@ -221,21 +267,22 @@ class Membership:
         """Tells the node everything, then lets go out what has waited."""
         try:
             self._tell_all(home)
+            if home.router is not None and home.router not in self._routers():
+                raise Unregistered(f"router {home.router} went away")
         except BaseException:
             home.close()
             raise
         with self._gap:
+            # In order: who sends now waits here until what has waited longer is out.
+            self._waiting.let_out(home)
             self._home = home
-            waiting, self._waiting = self._waiting, deque(maxlen=MAX_WAITING)
-            for send in waiting:
-                send(home)
 
     def _tell_all(self, home: Home) -> None:
+        """Also if there is nothing to tell: the answer says that the registration is good."""
         document: dict[str, Any] = {"reset": True}
         document["interests"] = {n: i.to_plain() for n, i in self._interests.items()}
         document["watch"] = {n: plain for n, (plain, _) in self._watches.items()}
-        if document["interests"] or document["watch"]:
-            self.on_news(home.request(document))
+        self.on_news(home.request(document))
 
     def _on_transport(self, event: zenoh.TransportEvent) -> None:
         home = self._home
@@ -244,9 +291,7 @@ class Membership:
             and home is not None
             and home.router == str(event.transport.zid)
         ):
-            with self._gap:
-                self._home = None
-                self._left.append(home)
+            self._leave(home)
         self._events.put(True)
 
     def _on_presence(self, zid: str) -> None:
@@ -274,38 +319,31 @@ class Membership:
                 log.warning("joining a node failed, trying again: %s", exc)
 
     def _reconsider(self) -> None:
+        """Joins the node that is right for the network as it is, if this session is not there."""
         with self._order:
+            if self._closed:
+                return
             routers = self._routers()
             home = self._home
-            if not routers or (home is not None and home.router in routers):
-                return
-            found = self._hello(routers)
-            if found is None and home is not None and home.node is not None:
+            if home is not None and home.router is not None:
+                if home.router in routers:
+                    return
+                self._leave(home)
+                home = None
+            # Goodbyes go first: the next place may be the same slot at the same router.
+            self._close_left()
+            if not routers and (home is not None or not self._session.info.peers_zid()):
+                return  # no way to anybody: what is sent waits
+            found = hello(self._session, routers)
+            if found is not None:
+                self._patience = _PATIENCE
+            elif home is not None and home.node is not None:
                 home.node.network_changed()
                 return
-            with self._gap:
-                self._home = None
-                left, self._left = self._left, []
-            for old in [*left, *([home] if home is not None else [])]:
-                old.close()
+            elif self._patience:
+                self._patience -= 1
+                raise NodeError("the router does not say whether it is location-aware")
+            if home is not None:
+                self._leave(home)
+                self._close_left()
             self._settle(self._new_home(found))
-
-    def _hello(self, routers: list[str]) -> tuple[str, _Place] | None:
-        """The first location-aware one of the routers, and the place it gives."""
-        for router in routers:
-            answer = call(self._session, protocol.hello(router), {}, HELLO_TIMEOUT_S)
-            if answer is None:
-                continue  # a stock one
-            try:
-                return router, _place(answer)
-            except ProtocolError as exc:
-                log.warning("router %s has no place for this session: %s", router, exc)
-        return None
-
-
-def _place(answer: dict[str, Any]) -> _Place:
-    if "error" in answer:
-        raise ProtocolError(answer["error"], "is what it says")
-    nid = protocol.check_nid(field(answer, "nid", str))
-    slot = whole(answer.get("slot"), protocol.MAX_SLOT)
-    return nid, slot, whole(answer.get("tag")), field(answer, "secret", str)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from math import inf
 from time import monotonic
 
-from zenoh_la.errors import ZenohLaError
 from zenoh_la.session.position import PositionSource
 from zenoh_la.values import Coordinates
 
@@ -17,6 +16,7 @@ log = logging.getLogger("zenoh_la")
 MIN_PERIOD_S = 0.1
 """A lifetime of 0 means: ask at every use. The thread asks ten times a second."""
 _RETRY_S = 0.1
+_BUSY_S = 0.01
 
 
 class Mobility:
@@ -39,6 +39,7 @@ class Mobility:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._also: list[Callable[[], None]] = []
+        self._may_ask_at = -inf
         self.moves = 0
 
     def follow(self, position: PositionSource) -> None:
@@ -69,11 +70,15 @@ class Mobility:
             self._also.remove(task)
 
     def close(self) -> None:
-        self._closed = True
-        self._wake.set()
+        self.stop()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(1.0)  # a position handler may take longer; the thread ends after it
+
+    def stop(self) -> None:
+        """Has the thread end, and does not wait for it."""
+        self._closed = True
+        self._wake.set()
 
     def _run(self) -> None:
         position = self._position
@@ -85,21 +90,30 @@ class Mobility:
             if self._closed:
                 return
             try:
-                if monotonic() >= position.expires_at and self._is_needed():
-                    position.current()
-                if self._is_stale:
-                    self._is_stale = False
-                    self.moves += self._move(position.last())
-                    for task in list(self._also):
-                        task()
+                self._look(position)
                 failed = False
-            except ZenohLaError as exc:
-                log.warning("moving failed, trying again: %s", exc)
+            except Exception as exc:
+                if self._closed:
+                    return  # the session was closed under a move
+                level = logging.DEBUG if failed else logging.WARNING  # once until it works again
+                log.log(level, "moving failed, trying again: %s", exc)
                 self._is_stale = failed = True
+
+    def _look(self, position: PositionSource) -> None:
+        now_s = monotonic()
+        if now_s >= max(position.expires_at, self._may_ask_at) and self._is_needed():
+            if position.lifetime_s == 0:
+                self._may_ask_at = now_s + MIN_PERIOD_S
+            position.current()
+        if self._is_stale:
+            self._is_stale = False
+            self.moves += self._move(position.last())
+            for task in list(self._also):
+                task()
 
     def _wait_s(self, position: PositionSource) -> float | None:
         if position.lifetime_s == inf or not self._is_needed():
             return None
-        if position.lifetime_s == 0:
-            return MIN_PERIOD_S
-        return max(position.expires_at - monotonic(), 0.0)
+        if position.is_being_asked:
+            return _BUSY_S  # somebody else waits for the handler
+        return max(position.expires_at - monotonic(), self._may_ask_at - monotonic(), 0.0)

@@ -25,6 +25,21 @@ def lifetime_s(value: Any) -> float:
     return float(value)
 
 
+class _Asked:
+    """A handler, and what it said last."""
+
+    __slots__ = ("answered", "asker", "asking", "expires_at", "failed", "handler", "position")
+
+    def __init__(self, handler: PositionHandler, position: Coordinates | None) -> None:
+        self.handler = handler
+        self.position = position
+        self.answered = False
+        self.failed = False
+        self.expires_at = -inf
+        self.asking = threading.Lock()
+        self.asker: int | None = None
+
+
 class PositionSource:
     """The position of a session and how long it holds.
 
@@ -37,36 +52,39 @@ class PositionSource:
 
     def __init__(self, on_refresh: Callable[[], None]) -> None:
         self._on_refresh = on_refresh
-        self._asking = threading.Lock()
-        self._handler: PositionHandler | None = None
-        self._position: Coordinates | None = None
-        self._answered = False
-        self._expires_at = -inf
+        # Replaced as a whole: an answer of an earlier handler that comes late changes nothing.
+        self._asked: _Asked | None = None
         self.lifetime_s = inf
 
     @property
     def is_declared(self) -> bool:
-        return self._handler is not None
+        return self._asked is not None
 
     @property
     def expires_at(self) -> float:
         """When it must be asked for again, on the clock `time.monotonic`."""
-        return self._expires_at
+        asked = self._asked
+        return -inf if asked is None else asked.expires_at
+
+    @property
+    def is_being_asked(self) -> bool:
+        """Whether the handler is at work."""
+        asked = self._asked
+        return asked is not None and asked.asking.locked()
 
     def declare(self, lifetime: Any, handler: Any) -> None:
         if not callable(handler):
             problem = "must be callable and return Coordinates, or None for no position"
             raise ArgumentError("handler", handler, problem)
         self.lifetime_s = lifetime_s(lifetime)
-        self._handler = handler
-        self._answered = False
-        self._expires_at = -inf
+        self._asked = _Asked(handler, self.last())
 
     def set_lifetime(self, lifetime: Any) -> None:
         """Counts from now on: a position that has expired by it is asked for at the next use."""
         self.lifetime_s = lifetime_s(lifetime)
-        if self._answered:
-            self._expires_at = monotonic() + self.lifetime_s
+        asked = self._asked
+        if asked is not None and asked.answered:
+            asked.expires_at = monotonic() + self.lifetime_s
 
     def current(self) -> Coordinates | None:
         """The position; the handler is asked if there is none or it has expired.
@@ -74,41 +92,48 @@ class PositionSource:
         Raises:
             PositionError: the handler failed, and it has never answered before.
         """
-        if self._handler is None:
+        asked = self._asked
+        if asked is None:
             return None
-        if monotonic() < self._expires_at:
-            return self._position
-        if not self._asking.acquire(blocking=not self._answered):
-            return self._position
+        if monotonic() < asked.expires_at:
+            return asked.position
+        if asked.asker == threading.get_ident() and not asked.answered:
+            raise PositionError("the position handler itself needs a position")
+        if not asked.asking.acquire(blocking=not asked.answered):
+            return asked.position
         try:
-            if monotonic() < self._expires_at:
-                return self._position
-            changed = self._ask(self._handler)
-            position = self._position
+            if monotonic() < asked.expires_at:
+                return asked.position
+            asked.asker = threading.get_ident()
+            changed = self._ask(asked)
         finally:
-            self._asking.release()
+            asked.asker = None
+            asked.asking.release()
         if changed:
             self._on_refresh()
-        return position
+        return asked.position
 
     def last(self) -> Coordinates | None:
         """The position that was asked for last, expired or not."""
-        return self._position
+        asked = self._asked
+        return None if asked is None else asked.position
 
-    def _ask(self, handler: PositionHandler) -> bool:
+    def _ask(self, asked: _Asked) -> bool:
         try:
-            position = handler()
+            position = asked.handler()
             if position is not None and not isinstance(position, Coordinates):
                 problem = "a position handler returns Coordinates, or None for no position"
                 raise ArgumentError("handler()", position, problem)
         except Exception as exc:
-            if not self._answered:
+            if not asked.answered:
                 raise PositionError(f"the position handler failed: {exc}") from exc
-            log.warning("the position handler failed, the old position stays: %s", exc)
-            self._expires_at = monotonic() + self.lifetime_s
+            level = logging.DEBUG if asked.failed else logging.WARNING  # once until it works again
+            log.log(level, "the position handler failed, the old position stays: %s", exc)
+            asked.failed = True
+            asked.expires_at = monotonic() + self.lifetime_s
             return False
-        changed = not self._answered or position != self._position
-        self._position = position
-        self._answered = True
-        self._expires_at = monotonic() + self.lifetime_s
+        changed = not asked.answered or position != asked.position
+        asked.position = position
+        asked.answered, asked.failed = True, False
+        asked.expires_at = monotonic() + self.lifetime_s
         return changed

@@ -1,0 +1,45 @@
+"""Located messages that wait for a node."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from zenoh_la.session.home import Home
+
+log = logging.getLogger("zenoh_la")
+
+MAX_WAITING = 1024
+"""Kept while the session has no node; the oldest go first."""
+
+Send = Callable[[Home], None]
+
+
+class Waiting:
+    """What is sent as soon as there is a node, in the order in which it came.
+
+    Attributes:
+        dropped: how many could not be kept or sent.
+    """
+
+    def __init__(self) -> None:
+        self._sends: deque[Send] = deque()
+        self.dropped = 0
+
+    def add(self, send: Send) -> None:
+        self._sends.append(send)
+        if len(self._sends) > MAX_WAITING:
+            self._sends.popleft()
+            self.dropped += 1
+
+    def let_out(self, home: Home) -> None:
+        while self._sends:
+            try:
+                self._sends.popleft()(home)
+            except Exception as exc:
+                self.dropped += 1
+                log.warning("a message that had to wait for a node could not be sent: %s", exc)
+
+    def clear(self) -> None:
+        self._sends.clear()
