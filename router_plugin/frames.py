@@ -32,9 +32,9 @@ from zenoh_la.encoders.locations import Point
 from zenoh_la.encoders.mgrs import Cell
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import LocationKey
+from zenoh_la.router_plugin.chunks import MAX_ELEMENT_BITS
 from zenoh_la.router_plugin.documents import MAX_ID
 from zenoh_la.router_plugin.index.filters import set_bits
-from zenoh_la.router_plugin.protocol import MAX_ELEMENT_BITS
 from zenoh_la.values import Coordinates, MgrsCell
 
 MAGIC = b"zlA1"

@@ -15,6 +15,7 @@ import zenoh
 from zenoh_la.errors import ProtocolError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import protocol
+from zenoh_la.router_plugin.chunks import check_position, located, located_all
 from zenoh_la.router_plugin.documents import decimal, field, whole
 from zenoh_la.router_plugin.protocol import Interest, Kind
 
@@ -125,9 +126,9 @@ def _watch(plain: Any) -> Watch:
         case ["s" | "q" as kind, str(topic), str() | None as chunk]:
             check_topic(topic)
             if chunk is not None and kind == "q":
-                chunks.located_all(chunk)
+                located_all(chunk)
             elif chunk is not None:
-                chunks.check_position(chunk, chunks.located(chunk))
+                check_position(chunk, located(chunk))
             return Watch(kind, topic, chunk)
     raise ProtocolError(plain, "is no watch [kind, topic, location keys]")
 

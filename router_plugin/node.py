@@ -14,6 +14,7 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.adverts import Advert, Views
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.chunks import located, located_all
 from zenoh_la.router_plugin.members import (
     Member,
     Members,
@@ -296,13 +297,13 @@ class Node:
         if watch.kind == "q":
             if watch.chunk is None:
                 return False
-            locations = chunks.located_all(watch.chunk)
+            locations = located_all(watch.chunk)
             return bool(self._table.answerers(watch.topic, locations, sender))
         if self._outlets.get(watch.topic).matching:
             return True
         if watch.chunk is None:
             return False
-        takers = self._table.takers(watch.topic, chunks.located(watch.chunk), sender)
+        takers = self._table.takers(watch.topic, located(watch.chunk), sender)
         return bool(takers.mine or takers.nodes)
 
     # Other nodes

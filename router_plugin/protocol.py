@@ -14,25 +14,20 @@ import secrets
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from zenoh_la import encoders
 from zenoh_la.encoders import Location
 from zenoh_la.encoders.bloom import Bits
 from zenoh_la.encoders.locations import SUBSCRIBERS
-from zenoh_la.encoders.mgrs import Cell
 from zenoh_la.errors import LocationKeyError, ProtocolError
 from zenoh_la.keys import (
     MAX_KEY_EXPRESSION_BYTES,
     WIRE_ROOT,
-    LocationKey,
     Role,
     check_topic,
     escaped,
-    from_chunk,
-    to_chunk,
     unescaped,
 )
+from zenoh_la.router_plugin.chunks import check_count, located
 from zenoh_la.router_plugin.documents import decimal
-from zenoh_la.values.mgrs_cell import MAX_DIGITS
 
 ROOT = f"{WIRE_ROOT}/1"
 MANY = f"{ROOT}/many"
@@ -45,11 +40,6 @@ ANY, REMOTE, LOCAL = 0, 1, 2
 Kind = Literal["s", "q"]
 """What an interest is for: messages (subscribers) or gets (queryables)."""
 
-_BETWEEN_KEYS = "|"  # no location key can hold it, and Zenoh allows it in a chunk
-MAX_KEYS = 2048
-"""Of one interest or get: an area in all grid zones of the world has 1,200."""
-MAX_ELEMENT_BITS = 64
-"""Of one Bloom element: a filter that errs once in a billion times sets 30."""
 MAX_SLOT = 999_999_999
 REMEMBERED_LENGTH = 1024
 """What is longer is decided anew each time: a flood of the longest keys must not fill memory."""
@@ -216,45 +206,6 @@ def last_chunk(key: str) -> str:
     return key.rpartition("/")[2]
 
 
-def joined(chunks: list[str]) -> str:
-    """Several location keys in one chunk."""
-    return _BETWEEN_KEYS.join(chunks)
-
-
-def located(chunk: str) -> Location:
-    """The location that a chunk holds; a Bloom key's with its domain."""
-    key, domain = from_chunk(chunk)
-    location = encoders.decode(key)
-    if domain is not None and type(location) is Bits:
-        return Bits(location.value, location.length, location.is_filter, domain)
-    return location
-
-
-def chunks_in(chunk: str) -> list[str]:
-    """The location keys of a chunk that holds several."""
-    return chunk.split(_BETWEEN_KEYS)
-
-
-def located_all(chunk: str) -> tuple[Location, ...]:
-    """The locations of several keys of a get in one chunk."""
-    chunks = dict.fromkeys(chunks_in(chunk))
-    check_count(len(chunks))
-    locations = []
-    for part in chunks:
-        location = located(part)
-        is_filter = isinstance(location, Bits) and location.is_filter
-        if is_filter or location.role not in (None, Role.GET):
-            raise LocationKeyError(part, "role", "is no key of a get")
-        locations.append(location)
-    return tuple(locations)
-
-
-def check_count(keys: int) -> None:
-    """Refuses an area of too many location keys."""
-    if keys > MAX_KEYS:
-        raise ProtocolError(f"{keys} location keys", f"at most {MAX_KEYS} are allowed")
-
-
 @dataclass(frozen=True, slots=True)
 class Interest:
     """What a subscriber wants, or a queryable can answer, and where.
@@ -329,21 +280,3 @@ def _check_role(kind: Kind, chunk: str, location: Location) -> None:
         return  # MGRS keys do not say, and a Bloom filter is an area
     who = "subscriber" if kind == "s" else "queryable"
     raise LocationKeyError(chunk, "role", f"is no key of a {who}")
-
-
-def check_position(chunk: Any, location: Location) -> None:
-    """A message arises at a position, not in an area."""
-    is_area = location.role not in (None, Role.PUBLISHER)
-    if isinstance(location, Bits):
-        is_area = location.is_filter or location.value.bit_count() > MAX_ELEMENT_BITS
-    elif isinstance(location, Cell):
-        is_area = location.place.digits != MAX_DIGITS
-    if is_area:
-        raise LocationKeyError(chunk, "role", "is the key of an area, not of a publisher")
-
-
-def chunk_of(key: LocationKey, location: Location | None = None, domain: str | None = None) -> str:
-    """The chunk in which a key travels."""
-    if domain is None and type(location) is Bits:
-        domain = location.domain
-    return to_chunk(key, domain)

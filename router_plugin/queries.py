@@ -24,6 +24,7 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import documents, frames, protocol
 from zenoh_la.router_plugin.adverts import Advert
+from zenoh_la.router_plugin.chunks import located_all
 from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, Interest, Sender
@@ -37,6 +38,7 @@ BEST, ALL, ALL_COMPLETE = "best", "all", "complete"
 _MORE_TIME_MS = 1000
 _DEFAULT_TIMEOUT_MS = 10_000
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
+_MAX_COMPARED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,7 @@ class Queries:
             user = None if own is None else zenoh.ZBytes(own)
             ask = Ask.read(header)
             ask = Ask(topic, chunk, ask.target, ask.timeout_ms, ask.any_key)
-        locations = protocol.located_all(chunk)
+        locations = located_all(chunk)
         self._counters.gets += 1
         found = self._table.answerers(topic, locations, sender)
         if sender.destination == LOCAL:
@@ -231,7 +233,7 @@ class Queries:
         header, own = frames.split(query.attachment)
         ask = Ask.read(header)
         check_topic(ask.topic)
-        locations = protocol.located_all(ask.chunk)
+        locations = located_all(ask.chunk)
         found = self._table.answerers(ask.topic, locations, Sender(None, ANY))
         mine = _of_sessions(found)
         if ask.only >= 0:
@@ -285,7 +287,11 @@ def chosen(
     }
     if ask.target == ALL_COMPLETE:
         return complete
+    compared = 0
     for owner in sorted(complete, key=lambda o: isinstance(o[0], str)):
+        compared += len(complete[owner].locations) * len(locations)
+        if compared > _MAX_COMPARED:
+            break  # it would take longer than to ask them all
         if all(any(_covers(a, b) for a in complete[owner].locations) for b in locations):
             return {owner: complete[owner]}
     return found

@@ -17,6 +17,7 @@ from zenoh_la.encoders import Location
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin.chunks import check_position, located
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.outlets import Outlet, Outlets, Untold
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Sender
@@ -189,8 +190,8 @@ class Relay:
     def _decide_ingress(self, key: str) -> _Plan:
         sender, chunk, topic = protocol.split_ingress(key, self._nid)
         check_topic(topic)
-        location = protocol.located(chunk)
-        protocol.check_position(chunk, location)
+        location = located(chunk)
+        check_position(chunk, location)
         packed = frames.pack_location(location, chunk)
         plan = self._plan(topic, location, packed, sender, onward=sender.destination != LOCAL)
         if sender.destination == ANY:
@@ -207,7 +208,7 @@ class Relay:
         location = frames.location_of(packed)
         if location is None or ids:
             raise ProtocolError(header, "is no header between nodes")
-        protocol.check_position(header, location)
+        check_position(header, location)
         check_topic(topic)
         return self._plan(topic, location, packed, Sender(None, ANY), onward=False)
 

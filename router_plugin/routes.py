@@ -128,12 +128,14 @@ class RoutingTable:
         self, topic: str, locations: Iterable[Location], sender: Sender
     ) -> dict[Owner, Interest]:
         """The queryables that a get of a topic and an area is for."""
-        with self._lock:
-            index = self._indexes["q"]
-            found = {owner for location in locations for owner in index.find(topic, location)}
-            interests = {owner: self._interests[owner] for owner in sorted(found, key=str)}
+        found: set[Owner] = set()
+        for location in locations:
+            with self._lock:  # anew for each: a get of many keys must not hold up the messages
+                found.update(self._indexes["q"].find(topic, location))
+        interests = {owner: self._interests.get(owner) for owner in sorted(found, key=str)}
         return {
             owner: interest
             for owner, interest in interests.items()
-            if isinstance(owner[0], str) or sender.may_reach(owner[0], interest)
+            if interest is not None
+            and (isinstance(owner[0], str) or sender.may_reach(owner[0], interest))
         }

@@ -17,6 +17,7 @@ import zenoh
 from zenoh_la.errors import InvalidLocationError, LocationKeyError, PositionError, ProtocolError
 from zenoh_la.keys import Role
 from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin.chunks import check_count, joined
 from zenoh_la.router_plugin.queries import (
     ALL,
     ALL_COMPLETE,
@@ -198,9 +199,9 @@ def area_chunk(core: Core, where: Where) -> str:
     chunks = core.places.chunks(where, Role.GET, position)
     if not chunks:
         raise PositionError("an area about oneself needs a position, and there is none now")
-    chunk = protocol.joined(list(chunks))
+    chunk = joined(list(chunks))
     try:
-        protocol.check_count(len(chunks))
+        check_count(len(chunks))
         protocol.ingress_get("0" * 8, 0, chunk, "t")
     except (LocationKeyError, ProtocolError) as exc:
         raise InvalidLocationError("area", f"{len(chunks)} location keys", exc.problem) from exc

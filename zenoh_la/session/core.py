@@ -17,7 +17,8 @@ from zenoh_la.errors import (
     ZenohLaError,
 )
 from zenoh_la.keys import Role, check_topic
-from zenoh_la.router_plugin import documents, frames, protocol
+from zenoh_la.router_plugin import documents, frames
+from zenoh_la.router_plugin.chunks import located_all
 from zenoh_la.router_plugin.protocol import (
     ANY,
     LOCAL,
@@ -213,7 +214,7 @@ class Core:
             ask = Ask.read(header)
             user = None if own is None else zenoh.ZBytes(own)
             check_topic(ask.topic)
-            chunks.located_all(ask.chunk)  # so that no handler stumbles over it
+            located_all(ask.chunk)  # so that no handler stumbles over it
             if ask.tag == home.tag:
                 for number in ask.ids:
                     key = self.queryables.get(number)

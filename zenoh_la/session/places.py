@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from zenoh_la.encoders import BloomDomain, Encoder, Precision
@@ -12,8 +13,8 @@ from zenoh_la.encoders.bloom import Bits, BloomEncoder
 from zenoh_la.encoders.locations import Point
 from zenoh_la.encoders.mgrs import Cell, MgrsEncoder
 from zenoh_la.errors import ArgumentError, InvalidLocationError
-from zenoh_la.keys import LocationKey, Role
-from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.keys import LocationKey, Role, to_chunk
+from zenoh_la.router_plugin import frames
 from zenoh_la.values import (
     Area,
     Circle,
@@ -28,6 +29,9 @@ from zenoh_la.values import (
 _SOMEWHERE = Coordinates(0.0, 0.0)
 _AREAS = (Circle, GeographicRange, MgrsCell, Polygon)
 
+Wanted = Shape | Area | Sequence[Area]
+"""What ``location_shape`` may be: a shape that has data, an area, or several areas."""
+
 
 def checked_precision(precision: Any) -> Precision | None:
     """A precision that is one, or None."""
@@ -38,7 +42,7 @@ def checked_precision(precision: Any) -> Precision | None:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The area of a call: one that stays, or one that goes with the session's position."""
+    """The area of a call: one or several that stay, or one that goes with the position."""
 
     shape: Any
     data: Any
@@ -52,11 +56,15 @@ class Where:
             ArgumentError, InvalidLocationError: an argument is wrong; it is named.
         """
         checked = checked_precision(precision)
-        if isinstance(location_shape, _AREAS):
+        if isinstance(location_shape, Sequence) and not isinstance(location_shape, str):
+            location_shape = _checked_areas(location_shape)
+        if isinstance(location_shape, (*_AREAS, tuple)):
             if shape_data is not None:
                 raise ArgumentError("shape_data", shape_data, "an area needs no data beside it")
         elif not isinstance(location_shape, Shape):
-            raise ArgumentError("location_shape", location_shape, "must be a Shape or an area")
+            raise ArgumentError(
+                "location_shape", location_shape, "must be a Shape, an area or several"
+            )
         elif location_shape is Shape.NONE and shape_data is None:
             return None
         elif not isinstance(shape_data, Mapping):
@@ -64,7 +72,7 @@ class Where:
         if checked is None:
             raise ArgumentError("precision", None, "an area needs one")
         where = cls(location_shape, shape_data, checked)
-        where.area(_SOMEWHERE)  # what is wrong is wrong wherever the session is
+        where.areas(_SOMEWHERE)  # what is wrong is wrong wherever the session is
         return where
 
     @property
@@ -76,15 +84,14 @@ class Where:
             return "digits" in self.data
         return self.shape is Shape.CIRCLE and "c" not in self.data
 
-    def area(self, position: Coordinates | None) -> Area:
-        """The area, at a position."""
+    def areas(self, position: Coordinates | None) -> tuple[Area, ...]:
+        """The area, at a position; the areas if there are several."""
         if not isinstance(self.shape, Shape):
-            fixed: Area = self.shape
-            return fixed
+            return self.shape if isinstance(self.shape, tuple) else (self.shape,)
         try:
             if self.shape is not Shape.NONE:
-                return area_from(self.shape, self.data, position)
-            return self._cell(position)
+                return (area_from(self.shape, self.data, position),)
+            return (self._cell(position),)
         except InvalidLocationError as exc:
             raise exc.within("shape_data") from exc
 
@@ -100,6 +107,15 @@ class Where:
             case {"mgrs": text, **rest} if not rest:
                 return MgrsCell.parse(text)
         raise InvalidLocationError("fields", self.data, "needs either digits or mgrs")
+
+
+def _checked_areas(given: Sequence[Any]) -> tuple[Area, ...]:
+    if not given:
+        raise ArgumentError("location_shape", given, "needs at least one area")
+    for area in given:
+        if not isinstance(area, _AREAS):
+            raise ArgumentError("location_shape", area, "is no area; only areas can be several")
+    return tuple(given)
 
 
 class Places:
@@ -133,19 +149,21 @@ class Places:
     def position_chunk(self, position: Coordinates, precision: Precision) -> str:
         """The location key of a position, as it travels."""
         domain = self._fingerprint(precision)
-        return protocol.chunk_of(self._encoders[precision].encode_position(position), None, domain)
+        return to_chunk(self._encoders[precision].encode_position(position), domain)
 
     def area_chunks(self, area: Area, role: Role, precision: Precision) -> tuple[str, ...]:
         """The location keys of an area, as they travel."""
         domain = self._fingerprint(precision)
         keys = self._encoders[precision].encode_area(area, role)
-        return tuple(protocol.chunk_of(key, None, domain) for key in keys)
+        return tuple(to_chunk(key, domain) for key in keys)
 
     def chunks(self, where: Where, role: Role, position: Coordinates | None) -> tuple[str, ...]:
         """The keys of a call's area; none if it goes with a position and there is none."""
         if where.is_ego_centric and position is None:
             return ()
-        return self.area_chunks(where.area(position), role, where.precision)
+        areas = where.areas(position)
+        found = (self.area_chunks(area, role, where.precision) for area in areas)
+        return tuple(dict.fromkeys(chain.from_iterable(found)))
 
     def coordinates(self, packed: bytes) -> Coordinates | None:
         """Where a packed location is: of a cell its centre, None if nobody here can tell."""

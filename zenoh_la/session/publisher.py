@@ -8,6 +8,7 @@ import zenoh
 
 from zenoh_la.encoders import Precision
 from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin.chunks import located
 from zenoh_la.router_plugin.protocol import LOCAL
 from zenoh_la.session.core import Core, locality, topic_of
 from zenoh_la.session.home import Home
@@ -75,7 +76,7 @@ class Sender:
     def _marked(self, chunk: str, attachment: Any) -> bytes:
         """The attachment for the session's own native subscribers."""
         user = None if attachment is None else zenoh.ZBytes(attachment)
-        packed = frames.pack_location(protocol.located(chunk), chunk)
+        packed = frames.pack_location(located(chunk), chunk)
         end = frames.ending(frames.pack_header(packed))
         return frames.attached(user, end) + frames.MAGIC
 

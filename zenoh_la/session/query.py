@@ -12,7 +12,8 @@ from zenoh_la.encoders.bloom import Bits
 from zenoh_la.encoders.locations import Region
 from zenoh_la.errors import ArgumentError
 from zenoh_la.keys import LocationKey, Role, from_chunk
-from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin.chunks import chunks_in, located, located_all
 from zenoh_la.router_plugin.match import locations_match
 from zenoh_la.router_plugin.queries import Ask
 from zenoh_la.session.core import Core
@@ -70,14 +71,14 @@ class LocatedQuery:
     @cached_property
     def areas(self) -> tuple[Location, ...] | None:
         """The places it asks for, decoded; None for everywhere."""
-        return protocol.located_all(self._ask.chunk) if self._ask.chunk else None
+        return located_all(self._ask.chunk) if self._ask.chunk else None
 
     @property
     def location_keys(self) -> tuple[LocationKey, ...]:
         """The same as location keys, in written form."""
         if not self._ask.chunk:
             return ()
-        return tuple(from_chunk(chunk)[0] for chunk in protocol.chunks_in(self._ask.chunk))
+        return tuple(from_chunk(chunk)[0] for chunk in chunks_in(self._ask.chunk))
 
     def asks_for(self, place: Coordinates) -> bool:
         """Whether a position is in the area it asks for.
@@ -89,7 +90,7 @@ class LocatedQuery:
         for area in self.areas:
             precision = Precision.BLOOM_FILTER if isinstance(area, Bits) else Precision.POINT
             chunk = self._core.places.position_chunk(place, precision)
-            position = protocol.located(chunk)
+            position = located(chunk)
             if position == area or locations_match(position, _as_subscriber(area)):
                 return True
         return False
@@ -111,11 +112,13 @@ class LocatedQuery:
         attachment: Any = None,
         timestamp: zenoh.Timestamp | None = None,
         location: Coordinates | LocationKey | None = None,
+        bloom_domain: str | None = None,
     ) -> None:
         """Like `zenoh.Query.reply`.
 
         Args:
             location: where the answer is true; by default the session's own position.
+            bloom_domain: of a Bloom key, the fingerprint of its grid.
         """
         self._query.reply(
             self._checked(key_expr),
@@ -124,7 +127,7 @@ class LocatedQuery:
             congestion_control=congestion_control,
             priority=priority,
             express=express,
-            attachment=self._located(attachment, location),
+            attachment=self._located(attachment, location, bloom_domain),
             timestamp=timestamp,
         )
 
@@ -138,14 +141,15 @@ class LocatedQuery:
         attachment: Any = None,
         timestamp: zenoh.Timestamp | None = None,
         location: Coordinates | LocationKey | None = None,
+        bloom_domain: str | None = None,
     ) -> None:
-        """Like `zenoh.Query.reply_del`; ``location`` as for `reply`."""
+        """Like `zenoh.Query.reply_del`; ``location`` and ``bloom_domain`` as for `reply`."""
         self._query.reply_del(
             self._checked(key_expr),
             congestion_control=congestion_control,
             priority=priority,
             express=express,
-            attachment=self._located(attachment, location),
+            attachment=self._located(attachment, location, bloom_domain),
             timestamp=timestamp,
         )
 
@@ -158,7 +162,12 @@ class LocatedQuery:
             raise zenoh.ZError(problem)
         return key_expr
 
-    def _located(self, attachment: Any, location: Coordinates | LocationKey | None) -> Any:
+    def _located(
+        self,
+        attachment: Any,
+        location: Coordinates | LocationKey | None,
+        bloom_domain: str | None,
+    ) -> Any:
         if location is None:
             location = self._core.position.current()
         if location is None:
@@ -166,10 +175,10 @@ class LocatedQuery:
         if isinstance(location, Coordinates):
             chunk = self._core.places.position_chunk(location, self._precision)
         elif isinstance(location, LocationKey):
-            chunk = location.wire
+            chunk = protocol.chunk_of(location, None, bloom_domain)
         else:
             raise ArgumentError("location", location, "must be Coordinates or a LocationKey")
-        packed = frames.pack_location(protocol.located(chunk), chunk)
+        packed = frames.pack_location(located(chunk), chunk)
         end = frames.ending(frames.pack_header(packed))
         user = None if attachment is None else zenoh.ZBytes(attachment)
         return frames.attached(user, end) + frames.MAGIC
