@@ -12,8 +12,8 @@ from zenoh_la.session import asking, handlers, queryable
 from zenoh_la.session.asking import Asking, Get, Querier
 from zenoh_la.session.base import SessionBase
 from zenoh_la.session.core import topic_of
-from zenoh_la.session.places import Where
-from zenoh_la.values import Area, Shape
+from zenoh_la.session.places import Wanted, Where
+from zenoh_la.values import Shape
 
 
 class Querying(SessionBase):
@@ -30,7 +30,7 @@ class Querying(SessionBase):
         *,
         complete: bool | None = None,
         allowed_origin: zenoh.Locality | None = None,
-        location_shape: Shape | Area = Shape.NONE,
+        location_shape: Wanted = Shape.NONE,
         shape_data: Mapping[str, Any] | None = None,
         precision: Precision = Precision.POINT,
     ) -> Any:
@@ -69,7 +69,7 @@ class Querying(SessionBase):
         source_info: zenoh.SourceInfo | None = None,
         cancellation_token: Any = None,
         timestamp_instrumentation: Any = None,
-        location_shape: Shape | Area = Shape.NONE,
+        location_shape: Wanted = Shape.NONE,
         shape_data: Mapping[str, Any] | None = None,
         precision: Precision = Precision.POINT,
     ) -> Any:
@@ -131,7 +131,7 @@ class Querying(SessionBase):
         priority: zenoh.Priority | None = None,
         express: bool | None = None,
         allowed_destination: zenoh.Locality | None = None,
-        location_shape: Shape | Area = Shape.NONE,
+        location_shape: Wanted = Shape.NONE,
         shape_data: Mapping[str, Any] | None = None,
         precision: Precision = Precision.POINT,
     ) -> Any:

@@ -13,9 +13,9 @@ from zenoh_la.keys import Role
 from zenoh_la.session import subscriber
 from zenoh_la.session.base import SessionBase
 from zenoh_la.session.core import topic_of
-from zenoh_la.session.places import Where
+from zenoh_la.session.places import Wanted, Where
 from zenoh_la.session.subscriber import PULL_CAPACITY, PullSubscriber, Subscriber
-from zenoh_la.values import Area, Shape
+from zenoh_la.values import Shape
 
 
 class Subscribing(SessionBase):
@@ -27,7 +27,7 @@ class Subscribing(SessionBase):
         handler: Any = None,
         *,
         allowed_origin: zenoh.Locality | None = None,
-        location_shape: Shape | Area = Shape.NONE,
+        location_shape: Wanted = Shape.NONE,
         shape_data: Mapping[str, Any] | None = None,
         precision: Precision = Precision.POINT,
         include_unlocated: bool = False,
@@ -35,7 +35,7 @@ class Subscribing(SessionBase):
         """Like `zenoh.Session.declare_subscriber`; with an area, only what arises there.
 
         Args:
-            location_shape: a `Shape`, or an area such as `Circle(…)`.
+            location_shape: a `Shape`, an area such as `Circle(…)`, or a list of areas.
             shape_data: the data of the shape; a circle without ``c`` is about the session.
             precision: the encoding of the area.
             include_unlocated: with an area, plain messages of the topic as well.
@@ -61,7 +61,7 @@ class Subscribing(SessionBase):
         *,
         capacity: int = PULL_CAPACITY,
         allowed_origin: zenoh.Locality | None = None,
-        location_shape: Shape | Area = Shape.NONE,
+        location_shape: Wanted = Shape.NONE,
         shape_data: Mapping[str, Any] | None = None,
         precision: Precision = Precision.POINT,
         include_unlocated: bool = False,
