@@ -11,7 +11,7 @@ from zenoh_la.encoders import Location, Precision
 from zenoh_la.encoders.bloom import Bits
 from zenoh_la.encoders.locations import Region
 from zenoh_la.errors import ArgumentError
-from zenoh_la.keys import LocationKey, Role, from_chunk
+from zenoh_la.keys import LocationKey, Role, from_chunk, to_chunk
 from zenoh_la.router_plugin import frames
 from zenoh_la.router_plugin.chunks import chunks_in, located, located_all
 from zenoh_la.router_plugin.match import locations_match
@@ -175,7 +175,7 @@ class LocatedQuery:
         if isinstance(location, Coordinates):
             chunk = self._core.places.position_chunk(location, self._precision)
         elif isinstance(location, LocationKey):
-            chunk = protocol.chunk_of(location, None, bloom_domain)
+            chunk = to_chunk(location, bloom_domain)
         else:
             raise ArgumentError("location", location, "must be Coordinates or a LocationKey")
         packed = frames.pack_location(located(chunk), chunk)
