@@ -119,6 +119,8 @@ def location_of(packed: bytes) -> Location | None:
             return _bits(packed)
         size, at = _number_at(packed, 1)
         return encoders.decode(packed[at : at + size].decode())
+    except ProtocolError:
+        raise
     except (IndexError, ValueError, struct.error, ZenohLaError) as exc:
         raise ProtocolError(packed, f"is no location: {exc}") from exc
 
