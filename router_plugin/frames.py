@@ -83,13 +83,17 @@ def _number_at(data: bytes, at: int) -> tuple[int, int]:
     raise ProtocolError(data, "a number of more than 32 bits, or with a zero too many")
 
 
+def pack_point(place: Coordinates) -> bytes:
+    """An exact position."""
+    return b"\x01" + _TWO_DOUBLES.pack(place.lat, place.long)
+
+
 def pack_location(location: Location | None, chunk: str = "") -> bytes:
     """A decoded location in a few bytes; ``chunk`` is for encodings of third parties."""
     if location is None:
         return NOWHERE
     if type(location) is Point:
-        place = location.place
-        return b"\x01" + _TWO_DOUBLES.pack(place.lat, place.long)
+        return pack_point(location.place)
     if type(location) is Cell:
         text = location.place.text.encode()
         return bytes((_MGRS, len(text))) + text

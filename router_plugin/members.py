@@ -58,6 +58,7 @@ class Member:
     messages: zenoh.KeyExpr
     gets: zenoh.KeyExpr
     since_s: float
+    zid: str = ""
     present: bool = False
     interests: dict[int, Interest] = dataclasses.field(default_factory=dict)
     keys: int = 0
@@ -94,6 +95,12 @@ class Member:
         self.interests.update(request.interests)
         self.keys, self.text, self.watches = keys, text, watches
         return list(gone)
+
+    def key_for(self, ids: tuple[int, ...]) -> zenoh.KeyExpr:
+        """Where to put a message: straight to a single subscriber, else to the session."""
+        if len(ids) > 1 or not self.zid:
+            return self.messages
+        return zenoh.KeyExpr(protocol.to_subscriber(self.zid, ids[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,11 @@ def _watch(plain: Any) -> Watch:
     raise ProtocolError(plain, "is no watch [kind, topic, location keys]")
 
 
+def new_tag() -> int:
+    """What only a session and its node know: at most four bytes as a LEB128 number."""
+    return secrets.randbelow((1 << 28) - 1) + 1
+
+
 class Members:
     """Slots, given out and taken back."""
 
@@ -149,18 +161,20 @@ class Members:
         with self._lock:
             return list(self._members.values())
 
-    def new(self) -> Member:
+    def new(self, zid: str = "") -> Member:
+        """A slot for a session; one that tells its Zenoh id has keys for its subscribers."""
         with self._lock:
             if len(self._members) >= MAX_SESSIONS:
                 raise ProtocolError(MAX_SESSIONS, "sessions is all that a node has room for")
             slot = self._free.pop() if self._free else len(self._members)
             member = self._members[slot] = Member(
                 slot,
-                secrets.randbelow(1 << 28) + 1,
+                new_tag(),
                 secrets.token_hex(16),
                 zenoh.KeyExpr(protocol.to_session(self._nid, slot)),
                 zenoh.KeyExpr(protocol.get_of_session(self._nid, slot)),
                 monotonic(),
+                zid,
             )
             return member
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -34,6 +35,7 @@ _SWEEP_S = 2.0
 _WATCH_S = 0.01
 _MANY_TOPICS = 64
 """If more have changed, all who watch are looked after: comparing would cost more."""
+_ZID = re.compile("[0-9a-f]{1,32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,7 @@ class Node:
 
     def adopt(self) -> Member:
         """The session that this node itself runs in becomes a member that is always there."""
-        member = self._members.new()
+        member = self._members.new(str(self._session.zid()))
         member.present = True
         return member
 
@@ -192,7 +194,7 @@ class Node:
         try:
             if "*" in str(query.key_expr):  # one of many routers: nobody can belong to them all
                 raise ProtocolError(str(query.key_expr), "needs the Zenoh id of one router")
-            member = self._members.new()
+            member = self._members.new(_zid_of(query))
         except ProtocolError as exc:
             self._refuse(exc)
             _answer(query, {"error": str(exc)})
@@ -326,6 +328,15 @@ class Node:
     def _refuse(self, exc: Exception) -> None:
         self.counters.refused += 1
         log.debug("refused: %s", exc)
+
+
+def _zid_of(query: zenoh.Query) -> str:
+    """The Zenoh id that a session tells with its hello; empty if it tells none."""
+    try:
+        zid: str = documents.field(documents.read(query.payload), "zid", str)
+    except ProtocolError:
+        return ""
+    return zid if _ZID.fullmatch(zid) else ""
 
 
 def _answer(query: zenoh.Query, document: dict[str, Any]) -> None:

@@ -33,6 +33,8 @@ ROOT = f"{WIRE_ROOT}/1"
 MANY = f"{ROOT}/many"
 NO_SLOT = "-"
 """Instead of a slot: a client that has not registered."""
+IN_HEADER = "-"
+"""Instead of a location key: the place is in the attachment, packed; the key stays the same."""
 
 ANY, REMOTE, LOCAL = 0, 1, 2
 """Zenoh's localities: where a message may go, or may come from."""
@@ -116,6 +118,11 @@ def to_session(nid: str, slot: int) -> str:
 def get_of_session(nid: str, slot: int) -> str:
     """Gets to a session."""
     return f"{ROOT}/toget/{nid}/{slot}"
+
+
+def to_subscriber(zid: str, number: int) -> str:
+    """Messages to one subscriber of a session, whichever node that belongs to."""
+    return f"{ROOT}/own/{zid}/{number}"
 
 
 def ingress(nid: str, slot: int | str, chunk: str, topic: str) -> str:

@@ -7,9 +7,7 @@ message, the plain topic. Per message there remains to look the route up and to 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import zenoh
 
@@ -26,11 +24,12 @@ from zenoh_la.router_plugin.routes import Epoch, RoutingTable
 log = logging.getLogger("zenoh_la")
 
 _MAX_PLANS = 16_384
+_MAX_SOURCES = 16_384
+_MAX_PLACES = 64  # of one source: it stays at one, or is elsewhere with every message
 MAX_LISTED = 32
 """Nodes on one list key; more get a second copy of the message."""
 
 _PUT = zenoh.SampleKind.PUT
-_K = TypeVar("_K", str, bytes)
 
 
 @dataclass(slots=True)
@@ -73,6 +72,18 @@ class _Plan:
         self.vetoed = 0
         self.outlet: Outlet | Untold | None = None
         self.plain_end = b""
+
+
+class _Source:
+    """A key on which a session publishes: who, what, and the routes of the places it was at."""
+
+    __slots__ = ("packed", "plans", "sender", "topic")
+
+    def __init__(self, sender: Sender, topic: str, packed: bytes | None) -> None:
+        self.sender = sender
+        self.topic = topic
+        self.packed = packed
+        self.plans: dict[bytes, _Plan] = {}
 
 
 def forward(
@@ -127,27 +138,34 @@ class Relay:
         self._members = members
         self._outlets = outlets
         self._counters = counters
-        self._ingress: dict[str, _Plan] = {}
+        self._sources: dict[str, _Source] = {}
         self._egress: dict[bytes, _Plan] = {}
 
     def on_ingress(self, sample: zenoh.Sample) -> None:
         """A located message from one of this node's sessions."""
         key = str(sample.key_expr)
-        plan = self._ingress.get(key)
-        if plan is None or plan.number != plan.epoch.number:
-            decided = self._decided(self._decide_ingress, key)
-            if decided is None:
-                return
-            plan = decided
-            _remember(self._ingress, key, plan)
+        source = self._sources.get(key)
+        try:
+            if source is None:
+                source = self._new_source(key)
+            packed, user = source.packed, sample.attachment
+            if packed is None:
+                packed, own = frames.split(user)
+                user = None if own is None else zenoh.ZBytes(own)
+            plan = source.plans.get(packed)
+            if plan is None or plan.number != plan.epoch.number:
+                plan = self._decide_ingress(source, packed)
+        except (ZenohLaError, zenoh.ZError) as exc:
+            self._refuse(exc)
+            return
         counters = self._counters
         counters.received += 1
         counters.vetoed += plan.vetoed
-        self._pass_on(sample, plan, sample.attachment)
+        self._pass_on(sample, plan, user)
         outlet = plan.outlet
         if outlet is not None and outlet.wanted:
             counters.native += 1
-            end = frames.attached(sample.attachment, plan.plain_end) + frames.MAGIC
+            end = frames.attached(user, plan.plain_end) + frames.MAGIC
             forward(self._session, outlet.key_expr, sample, end)
         elif not plan.targets:
             counters.stopped += 1
@@ -161,11 +179,12 @@ class Relay:
             return
         plan = self._egress.get(header)
         if plan is None or plan.number != plan.epoch.number:
-            decided = self._decided(self._decide_egress, header)
-            if decided is None:
+            try:
+                plan = self._decide_egress(header)
+            except (ZenohLaError, zenoh.ZError) as exc:
+                self._refuse(exc)
                 return
-            plan = decided
-            _remember(self._egress, header, plan)
+            _remember(self._egress, header, plan, _MAX_PLANS)
         self._counters.vetoed += plan.vetoed
         self._pass_on(sample, plan, None if user is None else zenoh.ZBytes(user))
 
@@ -176,23 +195,30 @@ class Relay:
         self._counters.delivered += plan.deliveries
         self._counters.forwarded += plan.forwards
 
-    def _decided(self, decide: Callable[[_K], _Plan], key: _K) -> _Plan | None:
-        try:
-            return decide(key)
-        except (ZenohLaError, zenoh.ZError) as exc:
-            self._refuse(exc)
-            return None
-
     def _refuse(self, exc: Exception) -> None:
         self._counters.refused += 1
         log.debug("refused: %s", exc)
 
-    def _decide_ingress(self, key: str) -> _Plan:
+    def _new_source(self, key: str) -> _Source:
+        """What a key of a session says, read once; a key with a place holds just one route."""
         sender, chunk, topic = protocol.split_ingress(key, self._nid)
         check_topic(topic)
-        location = located(chunk)
-        check_position(chunk, location)
-        packed = frames.pack_location(location, chunk)
+        packed = None
+        if chunk != protocol.IN_HEADER:
+            packed = frames.pack_location(located(chunk), chunk)
+        source = _Source(sender, topic, packed)
+        if len(key) <= protocol.REMEMBERED_LENGTH:
+            if len(self._sources) >= _MAX_SOURCES:
+                self._sources.clear()
+            self._sources[key] = source
+        return source
+
+    def _decide_ingress(self, source: _Source, packed: bytes) -> _Plan:
+        sender, topic = source.sender, source.topic
+        location = frames.location_of(packed)
+        if location is None:
+            raise ProtocolError(packed, "a located message without a place")
+        check_position(topic, location)
         plan = self._plan(topic, location, packed, sender, onward=sender.destination != LOCAL)
         if sender.destination == ANY:
             plan.outlet = self._outlets.get(topic)
@@ -201,6 +227,7 @@ class Relay:
             # Its own session knows its messages, and keeps them from its subscribers.
             plan.outlet = self._outlets.get(topic)
             plan.plain_end = frames.ending(frames.pack_not_for(packed, self._nid, sender.slot))
+        _remember(source.plans, packed, plan, _MAX_PLACES)
         return plan
 
     def _decide_egress(self, header: bytes) -> _Plan:
@@ -222,7 +249,7 @@ class Relay:
             member = self._members.get(slot)
             if member is not None:
                 header = frames.pack_header(packed, topic, member.tag, ids)
-                plan.targets.append((member.messages, frames.ending(header)))
+                plan.targets.append((member.key_for(ids), frames.ending(header)))
         plan.deliveries = len(plan.targets)
         if onward and takers.nodes:
             end = frames.ending(frames.pack_header(packed, topic))
@@ -242,9 +269,9 @@ def _keys_to(nids: list[str]) -> list[zenoh.KeyExpr]:
     ]
 
 
-def _remember(plans: dict[_K, _Plan], key: _K, plan: _Plan) -> None:
+def _remember(plans: dict[bytes, _Plan], key: bytes, plan: _Plan, most: int) -> None:
     if len(key) > protocol.REMEMBERED_LENGTH:
         return
-    if len(plans) >= _MAX_PLANS:
+    if len(plans) >= most:
         plans.clear()  # a publisher that moves leaves one plan per message behind
     plans[key] = plan

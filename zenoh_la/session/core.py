@@ -30,11 +30,12 @@ from zenoh_la.router_plugin.protocol import (
 from zenoh_la.router_plugin.queries import Ask, Passing
 from zenoh_la.router_plugin.relay import forward
 from zenoh_la.session.home import Home
-from zenoh_la.session.local import LocalKeys
+from zenoh_la.session.local import Numbers
 from zenoh_la.session.membership import Membership
 from zenoh_la.session.mobility import Mobility
 from zenoh_la.session.places import Places, Where
 from zenoh_la.session.position import PositionSource
+from zenoh_la.session.samples import LocatedSample
 from zenoh_la.values import Coordinates
 
 log = logging.getLogger("zenoh_la")
@@ -94,8 +95,8 @@ class Core:
         self.session = session
         self.timeout_s = timeout_s
         self.places = Places()
-        self.subscriber_keys = LocalKeys("s")
-        self.queryable_keys = LocalKeys("q")
+        self.zid = str(session.zid())
+        self.numbers = Numbers()
         self.subscribers: dict[int, zenoh.KeyExpr] = {}
         self.queryables: dict[int, zenoh.KeyExpr] = {}
         self.membership = Membership(
@@ -200,12 +201,24 @@ class Core:
             log.debug("refused: %s", exc)
             return
         tag, ids = found
-        if tag != home.tag:
+        if tag not in self.membership.tags:
             return  # for the session that had this slot before
         for number in ids:
             key = self.subscribers.get(number)
             if key is not None:
                 forward(self.session, key, sample, attachment, _HERE)
+
+    def received(self, sample: zenoh.Sample) -> LocatedSample | None:
+        """A sample on a subscriber's own key; None if it is not from a node of this session."""
+        try:
+            header, user = frames.split(sample.attachment)
+            parsed = frames.unpack_header(header)
+        except ProtocolError as exc:
+            log.debug("refused: %s", exc)
+            return None
+        if parsed.tag not in self.membership.tags:
+            return None
+        return LocatedSample(sample, parsed, user, self.places)
 
     def _on_get(self, home: Home, query: zenoh.Query) -> None:
         passing = Passing(self.session, query)

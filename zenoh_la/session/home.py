@@ -143,7 +143,8 @@ def call(
 def hello(session: zenoh.Session, routers: list[str]) -> tuple[str, Place] | None:
     """The first location-aware one of the routers, and the place it gives."""
     for router in routers:
-        answer = call(session, protocol.hello(router), {}, HELLO_TIMEOUT_S)
+        whoever = {"zid": str(session.zid())}
+        answer = call(session, protocol.hello(router), whoever, HELLO_TIMEOUT_S)
         if answer is None:
             continue  # a stock one
         try:

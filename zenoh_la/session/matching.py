@@ -12,7 +12,7 @@ from zenoh_la.errors import ZenohLaError
 from zenoh_la.session import handlers
 from zenoh_la.session.core import Core
 from zenoh_la.session.handle import Handle
-from zenoh_la.session.local import LOCAL
+from zenoh_la.session.local import LOCAL, listener_key
 
 _H = TypeVar("_H")
 
@@ -36,11 +36,11 @@ class MatchingListener(Handle[_H, MatchingStatus]):
 
 def listen(core: Core, topic: str, watched: Watched, handler: Any) -> MatchingListener[Any]:
     """A listener of what ``watched`` says; it is asked again when the session moves."""
-    local = core.subscriber_keys.take()
+    number = core.numbers.take()
+    local = listener_key(number)
     native = core.session.declare_subscriber(
         local, handlers.adapted(handler, _status), allowed_origin=LOCAL
     )
-    number = core.membership.new_id()
     last = False
     plain: list[Any] = []
 
@@ -60,7 +60,7 @@ def listen(core: Core, topic: str, watched: Watched, handler: Any) -> MatchingLi
     def end() -> None:
         core.mobility.no_longer(watch)
         core.membership.unwatch(number)
-        core.subscriber_keys.give_back(local)
+        core.numbers.give_back(number)
 
     watch()
     core.mobility.also(watch)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -18,6 +17,7 @@ import zenoh
 
 from zenoh_la.errors import NodeError
 from zenoh_la.router_plugin.documents import decimal, field
+from zenoh_la.router_plugin.members import new_tag
 from zenoh_la.router_plugin.node import Node
 from zenoh_la.router_plugin.protocol import Interest
 from zenoh_la.session.home import (
@@ -60,11 +60,13 @@ class Membership:
         self._order = threading.RLock()
         self._gap = threading.Lock()
         self._home: Home | None = None
+        self.own_tag = new_tag()
+        # What came by an earlier home may still wait in a channel of the application.
+        self.tags: set[int] = {self.own_tag}
         self._joined = False
         self._closed = False
         self._waiting = Waiting()
         self._patience = 0
-        self._numbers = count(1)
         self._interests: dict[int, Interest] = {}
         self._watches: dict[int, tuple[list[Any], Callable[[bool], None]]] = {}
         self._left: list[Home] = []
@@ -80,9 +82,6 @@ class Membership:
     def dropped(self) -> int:
         """Located messages that were lost because there was no node for too long."""
         return self._waiting.dropped
-
-    def new_id(self) -> int:
-        return next(self._numbers)
 
     def join(self) -> None:
         """Joins a node, if that has not been done: at the first use of a location."""
@@ -272,6 +271,7 @@ class Membership:
         except BaseException:
             home.close()
             raise
+        self.tags.add(home.tag)
         with self._gap:
             # In order: who sends now waits here until what has waited longer is out.
             self._waiting.let_out(home)

@@ -15,6 +15,7 @@ from zenoh_la.encoders.mgrs import Cell, MgrsEncoder
 from zenoh_la.errors import ArgumentError, InvalidLocationError
 from zenoh_la.keys import LocationKey, Role, to_chunk
 from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin.chunks import located
 from zenoh_la.values import (
     Area,
     Circle,
@@ -150,6 +151,13 @@ class Places:
         """The location key of a position, as it travels."""
         domain = self._fingerprint(precision)
         return to_chunk(self._encoders[precision].encode_position(position), domain)
+
+    def packed(self, position: Coordinates, precision: Precision) -> bytes:
+        """The same in a few bytes; exact positions, which may change all the time, at once."""
+        if precision is Precision.POINT:
+            return frames.pack_point(position)
+        chunk = self.position_chunk(position, precision)
+        return frames.pack_location(located(chunk), chunk)
 
     def area_chunks(self, area: Area, role: Role, precision: Precision) -> tuple[str, ...]:
         """The location keys of an area, as they travel."""

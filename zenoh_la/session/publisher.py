@@ -8,7 +8,6 @@ import zenoh
 
 from zenoh_la.encoders import Precision
 from zenoh_la.router_plugin import frames, protocol
-from zenoh_la.router_plugin.chunks import located
 from zenoh_la.router_plugin.protocol import LOCAL
 from zenoh_la.session.core import Core, locality, topic_of
 from zenoh_la.session.home import Home
@@ -31,52 +30,56 @@ class Sender:
         self._precision = precision
         self._destination = destination
         # Replaced as a whole, so that threads see parts that belong together.
-        self._at: tuple[Coordinates, str] | None = None
-        self._to: tuple[Home, str, zenoh.KeyExpr] | None = None
+        self._at: tuple[Coordinates, bytes, bytes] | None = None
+        self._to: tuple[Home, zenoh.KeyExpr] | None = None
 
     def put(self, position: Coordinates, payload: Any, qos: dict[str, Any]) -> None:
-        chunk = self._chunk(position)
+        packed, end = self._place(position)
+        user = qos["attachment"]
+        qos["attachment"] = end if user is None else frames.attached(zenoh.ZBytes(user), end)
 
         def send(home: Home) -> None:
-            key = self._key(home, chunk)
-            self._core.session.put(key, payload, allowed_destination=home.locality, **qos)
+            self._core.session.put(
+                self._key(home), payload, allowed_destination=home.locality, **qos
+            )
 
         self._core.membership.send(send)
         if self._destination == LOCAL:
-            marked = {**qos, "attachment": self._marked(chunk, qos.get("attachment"))}
-            self._core.session.put(self._topic, payload, allowed_destination=_HERE, **marked)
+            qos["attachment"] = self._marked(packed, user)
+            self._core.session.put(self._topic, payload, allowed_destination=_HERE, **qos)
 
     def delete(self, position: Coordinates, qos: dict[str, Any]) -> None:
-        chunk = self._chunk(position)
+        packed, end = self._place(position)
+        user = qos["attachment"]
+        qos["attachment"] = end if user is None else frames.attached(zenoh.ZBytes(user), end)
 
         def send(home: Home) -> None:
-            key = self._key(home, chunk)
-            self._core.session.delete(key, allowed_destination=home.locality, **qos)
+            self._core.session.delete(self._key(home), allowed_destination=home.locality, **qos)
 
         self._core.membership.send(send)
         if self._destination == LOCAL:
-            marked = {**qos, "attachment": self._marked(chunk, qos.get("attachment"))}
-            self._core.session.delete(self._topic, allowed_destination=_HERE, **marked)
+            qos["attachment"] = self._marked(packed, user)
+            self._core.session.delete(self._topic, allowed_destination=_HERE, **qos)
 
-    def _chunk(self, position: Coordinates) -> str:
+    def _place(self, position: Coordinates) -> tuple[bytes, bytes]:
+        """The position packed, and the attachment that says it."""
         at = self._at
         if at is None or (position is not at[0] and position != at[0]):
-            chunk = self._core.places.position_chunk(position, self._precision)
-            self._at = at = (position, chunk)
-        return at[1]
+            packed = self._core.places.packed(position, self._precision)
+            self._at = at = (position, packed, frames.ending(packed))
+        return at[1], at[2]
 
-    def _key(self, home: Home, chunk: str) -> zenoh.KeyExpr:
+    def _key(self, home: Home) -> zenoh.KeyExpr:
         to = self._to
-        if to is None or to[0] is not home or to[1] is not chunk:
+        if to is None or to[0] is not home:
             who = protocol.sender(home.slot, self._destination)
-            key = zenoh.KeyExpr(protocol.ingress(home.nid, who, chunk, self._topic))
-            self._to = to = (home, chunk, key)
-        return to[2]
+            key = protocol.ingress(home.nid, who, protocol.IN_HEADER, self._topic)
+            self._to = to = (home, zenoh.KeyExpr(key))
+        return to[1]
 
-    def _marked(self, chunk: str, attachment: Any) -> bytes:
+    def _marked(self, packed: bytes, attachment: Any) -> bytes:
         """The attachment for the session's own native subscribers."""
         user = None if attachment is None else zenoh.ZBytes(attachment)
-        packed = frames.pack_location(located(chunk), chunk)
         end = frames.ending(frames.pack_header(packed))
         return frames.attached(user, end) + frames.MAGIC
 

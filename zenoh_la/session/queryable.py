@@ -12,7 +12,7 @@ from zenoh_la.router_plugin.queries import Ask, Passing
 from zenoh_la.session import handlers
 from zenoh_la.session.core import Claim, Core, locality
 from zenoh_la.session.handle import Handle
-from zenoh_la.session.local import LOCAL
+from zenoh_la.session.local import LOCAL, queryable_key
 from zenoh_la.session.places import Where
 from zenoh_la.session.query import LocatedQuery
 
@@ -48,11 +48,11 @@ def declare_in_area(
         passing.to(local, end, query.attachment, _PLAIN_TIMEOUT_MS, LOCAL)
         passing.done()
 
-    local = core.queryable_keys.take()
+    number = core.numbers.take()
+    local = queryable_key(number)
     native = core.session.declare_queryable(
         local, handlers.adapted(handler, change), allowed_origin=LOCAL
     )
-    number = core.membership.new_id()
     core.queryables[number] = local
     plain: list[Any] = []
 
@@ -61,7 +61,7 @@ def declare_in_area(
             declared.undeclare()
         core.renounce(number)
         if core.queryables.pop(number, None) is not None:
-            core.queryable_keys.give_back(local)
+            core.numbers.give_back(number)
 
     try:
         core.claim(number, claim)

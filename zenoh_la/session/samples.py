@@ -96,12 +96,6 @@ class LocatedSample:
         return f"LocatedSample({self.key_expr}, {self.location}, {len(self.payload)} bytes)"
 
 
-def located(sample: zenoh.Sample, places: Places) -> LocatedSample:
-    """A sample that came on a key of the session's own."""
-    header, user = frames.split(sample.attachment)
-    return LocatedSample(sample, frames.unpack_header(header), user, places)
-
-
 def as_seen(sample: zenoh.Sample, places: Places) -> zenoh.Sample | LocatedSample:
     """A sample of the plain topic: as it is, or located if it carries a place."""
     parts = frames.split_plain(sample.attachment)

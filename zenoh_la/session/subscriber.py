@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 import zenoh
 
 from zenoh_la.keys import Role
-from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin import frames, protocol
 from zenoh_la.router_plugin.relay import forward
 from zenoh_la.session import handlers
 from zenoh_la.session.core import Claim, Core, locality
 from zenoh_la.session.handle import Handle
 from zenoh_la.session.local import LOCAL
 from zenoh_la.session.places import Where
-from zenoh_la.session.samples import LocatedSample, as_seen, located
+from zenoh_la.session.samples import LocatedSample, as_seen
 from zenoh_la.values import Coordinates
 
 _H = TypeVar("_H")
@@ -99,21 +99,16 @@ def declare_in_area(
     """A subscriber of an area: native on a key of the session's own, an interest at the node."""
     claim = Claim("s", topic, where, role, origin=locality("allowed_origin", allowed_origin))
 
-    def change(sample: zenoh.Sample) -> Sample:
-        return located(sample, core.places)
-
-    local = core.subscriber_keys.take()
-    native = core.session.declare_subscriber(
-        local, handlers.adapted(handler, change), allowed_origin=LOCAL
-    )
+    number = core.numbers.take()
+    local = zenoh.KeyExpr(protocol.to_subscriber(core.zid, number))
+    native = core.session.declare_subscriber(local, handlers.adapted(handler, core.received))
     plain = None
-    number = core.membership.new_id()
     core.subscribers[number] = local
 
     def end() -> None:
         core.renounce(number)
         if core.subscribers.pop(number, None) is not None:
-            core.subscriber_keys.give_back(local)
+            core.numbers.give_back(number)
         if plain is not None:
             plain.undeclare()
 
@@ -127,10 +122,10 @@ def declare_in_area(
         raise
     key_expr = zenoh.KeyExpr(topic)
     if role is Role.PULL_SUBSCRIBER:
-        return PullSubscriber(native, key_expr, change, end)
+        return PullSubscriber(native, key_expr, core.received, end)
     if where.is_ego_centric:
-        return MobilitySubscriber(native, key_expr, change, end, core)
-    return Subscriber(native, key_expr, change, end)
+        return MobilitySubscriber(native, key_expr, core.received, end, core)
+    return Subscriber(native, key_expr, core.received, end)
 
 
 def _plain_as_well(
@@ -138,7 +133,9 @@ def _plain_as_well(
 ) -> Any:
     def on_sample(sample: zenoh.Sample) -> None:
         if frames.split_plain(sample.attachment) is None:  # a located one comes by its area
-            end = frames.ending(frames.pack_header(frames.NOWHERE, str(sample.key_expr)))
+            tag = core.membership.own_tag
+            header = frames.pack_header(frames.NOWHERE, str(sample.key_expr), tag, (0,))
+            end = frames.ending(header)
             forward(core.session, local, sample, frames.attached(sample.attachment, end), LOCAL)
 
     callback = zenoh.handlers.Callback(on_sample, indirect=False)
