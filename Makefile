@@ -10,12 +10,12 @@ PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip -qq --disable-pip-version-chec
 .PHONY: help demo test test-all test-wheel check format bench clean
 
 help:
-	@echo "make demo       a position and an area in all three encodings, and which match"
+	@echo "make demo       a small network: sensors in zones, a moving subscriber, what was saved"
 	@echo "make test       all tests but the long campaigns"
 	@echo "make test-all   the long campaigns too, with ten times the random examples (about 15 minutes)"
 	@echo "make test-wheel builds the wheel and runs the tests against it, installed"
 	@echo "make check      ruff and mypy --strict"
-	@echo "make bench      the encodings compared: length, speed, false positives, overshoot"
+	@echo "make bench      the encodings compared, the index of interests, and messages beside native Zenoh"
 	@echo "make format     lets ruff put the code in order"
 	@echo "make clean      removes all that the others made"
 
@@ -49,14 +49,14 @@ test-wheel: $(VENV)/.dev
 	@$(BIN)/python -m venv $(VENV)-wheel
 	@$(VENV)-wheel/bin/python -m pip -qq install --upgrade 'pip>=25.1'
 	@$(VENV)-wheel/bin/python -m pip -qq install dist/*.whl --group dev
-	mkdir -p build/away && cp -r tests README.md pyproject.toml build/away
+	mkdir -p build/away && cp -r tests benchmarks docs examples README.md pyproject.toml build/away
 	cd build/away && ZLA_TEST_INSTALLED=1 ../../$(VENV)-wheel/bin/python -P -m pytest -m 'not long'
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p zenoh_la
-	$(BIN)/mypy tests benchmarks
+	$(BIN)/mypy tests benchmarks examples
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
@@ -66,6 +66,8 @@ bench: $(VENV)/.dev
 	@mkdir -p .benchmarks
 	$(BIN)/python -m pytest benchmarks -q --benchmark-enable --benchmark-quiet \
 		-o python_files="bench_*.py" -o python_functions="bench_*"
+	$(BIN)/python -m benchmarks.index_speed
+	$(BIN)/python -m benchmarks.network_speed
 
 clean:
 	rm -rf $(VENV) $(VENV)-wheel build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
