@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from zenoh_la import __version__
-from zenoh_la.cli import demo, key, router
+from zenoh_la.cli import demo, key, nodes, publish, query, router, storage, subscribe
 from zenoh_la.errors import ZenohLaError
 
 app = typer.Typer(
@@ -23,6 +23,12 @@ app = typer.Typer(
 app.add_typer(key.app, name="key")
 app.command("demo")(demo.demo)
 app.command("router")(router.router)
+app.command("pub")(publish.pub)
+app.command("sub")(subscribe.sub)
+app.command("get")(query.get)
+app.command("queryable")(query.queryable)
+app.command("nodes")(nodes.nodes)
+app.command("storage")(storage.storage)
 
 
 def _version(wanted: bool) -> None:

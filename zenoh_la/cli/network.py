@@ -207,11 +207,15 @@ def network_errors(doing: str) -> Iterator[None]:
 def until_stopped() -> Iterator[threading.Event]:
     """An event that Ctrl-C and SIGTERM set; a second Ctrl-C ends at once."""
     stopped = threading.Event()
+    was_asked = False
 
     def stop(_signum: int, _frame: object) -> None:
-        if stopped.is_set():
+        nonlocal was_asked
+        if was_asked:
             raise KeyboardInterrupt
-        stopped.set()
+        was_asked = True
+        # In another thread: this one may be inside wait(), with the lock that set() takes.
+        threading.Thread(target=stopped.set, daemon=True).start()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -44,6 +44,15 @@ WktOption = Annotated[
 CellOption = Annotated[
     str | None, typer.Option("--cell", metavar="MGRS", help="An MGRS cell, e.g. 10SGJ06.")
 ]
+AreasOption = Annotated[
+    list[str],
+    typer.Option(
+        "--area",
+        metavar="AREA",
+        help="circle:LAT,LONG,R or range:MIN_LAT,MIN_LONG,MAX_LAT,MAX_LONG or wkt:POLYGON(…) or "
+        "cell:MGRS; repeatable.",
+    ),
+]
 DomainOption = Annotated[
     Path | None,
     typer.Option(
@@ -74,7 +83,8 @@ def numbers(option: str, text: str, names: str) -> list[float]:
     wanted = names.split(",")
     parts = text.split(",")
     if len(parts) != len(wanted):
-        problem = f"{option} needs {names}, {len(wanted)} numbers with commas, not {text!r}"
+        many = "one number" if len(wanted) == 1 else f"{len(wanted)} numbers with commas"
+        problem = f"{option} needs {names}, {many}, not {text!r}"
         raise typer.BadParameter(problem)
     return [_number(option, name, part) for name, part in zip(wanted, parts, strict=True)]
 
@@ -117,33 +127,67 @@ def area(
     circle: str | None, range_: str | None, wkt: str | None, cell: str | None
 ) -> GeographicRange | Circle | Polygon | MgrsCell | None:
     """The area of the one area option that was given."""
-    given = {"--circle": circle, "--range": range_, "--wkt": wkt, "--cell": cell}
-    chosen = [name for name, value in given.items() if value is not None]
+    given = {"circle": circle, "range": range_, "wkt": wkt, "cell": cell}
+    chosen = {kind: text for kind, text in given.items() if text is not None}
     if len(chosen) > 1:
-        raise typer.BadParameter(f"{' and '.join(chosen)} cannot go together")
-    if circle is not None:
-        return _circle(circle)
-    if range_ is not None:
-        return geographic_range(range_)
-    if wkt is not None:
-        return _checked("--wkt", Polygon.from_wkt, wkt)
-    return None if cell is None else _checked("--cell", MgrsCell.parse, cell)
+        problem = " and ".join(f"--{kind}" for kind in chosen)
+        raise typer.BadParameter(f"{problem} cannot go together")
+    for kind, text in chosen.items():
+        return _AREAS[kind](text, f"--{kind}")
+    return None
 
 
-def geographic_range(text: str) -> GeographicRange:
+def typed_area(text: str) -> GeographicRange | Circle | Polygon | MgrsCell:
+    """The area of ``--area``, whose kind stands before a colon."""
+    kind, colon, data = text.partition(":")
+    if not colon or kind not in _AREAS:
+        kinds = " or ".join(f"{known}:…" for known in _AREAS)
+        raise typer.BadParameter(f"--area needs {kinds}, not {text!r}")
+    return _AREAS[kind](data, f"--area {kind}")
+
+
+def geographic_range(text: str, option: str = "--range") -> GeographicRange:
     """The range of ``--range``."""
-    edges = numbers("--range", text, "MIN_LAT,MIN_LONG,MAX_LAT,MAX_LONG")
-    return _checked("--range", GeographicRange, *edges)
+    edges = numbers(option, text, "MIN_LAT,MIN_LONG,MAX_LAT,MAX_LONG")
+    return _checked(option, GeographicRange, *edges)
 
 
-def _circle(text: str) -> Circle:
+def radius(option: str, text: str) -> dict[str, Any]:
+    """A radius with its unit, as the data of a circle."""
+    number, unit = _with_unit(text)
+    (r,) = numbers(option, number, "R")
+    return {"r": r, "unit": unit}
+
+
+def _with_unit(text: str) -> tuple[str, str]:
     match = _RADIUS.fullmatch(text)
     assert match is not None  # every text fits
-    lat, long, r = numbers("--circle", match[1], "LAT,LONG,R")
-    data = {"r": r, "unit": match[2] or "m", "c": {"lat": lat, "long": long}}
-    made = _checked("--circle", area_from, Shape.CIRCLE, data)
+    return match[1], match[2] or "m"
+
+
+def _circle(text: str, option: str) -> Circle:
+    values, unit = _with_unit(text)
+    lat, long, r = numbers(option, values, "LAT,LONG,R")
+    data = {"r": r, "unit": unit, "c": {"lat": lat, "long": long}}
+    made = _checked(option, area_from, Shape.CIRCLE, data)
     assert isinstance(made, Circle)
     return made
+
+
+def _polygon(text: str, option: str) -> Polygon:
+    return _checked(option, Polygon.from_wkt, text)
+
+
+def _cell(text: str, option: str) -> MgrsCell:
+    return _checked(option, MgrsCell.parse, text)
+
+
+_AREAS: dict[str, Callable[[str, str], GeographicRange | Circle | Polygon | MgrsCell]] = {
+    "circle": _circle,
+    "range": geographic_range,
+    "wkt": _polygon,
+    "cell": _cell,
+}
 
 
 def _checked(option: str, make: Callable[..., _Made], *args: object) -> _Made:
