@@ -41,7 +41,8 @@ class Counters:
         delivered: copies handed to this node's sessions.
         forwarded: copies sent on to other nodes, a list of nodes counting once.
         native: copies put on the plain topic.
-        vetoed: interests that a message's topic matched and its place did not.
+        vetoed: interests, other nodes' included, that a message's topic matched and its place did
+            not; counted where it entered the network.
         stopped: messages that nobody wanted.
         refused: messages and requests that could not be right.
         gets: located gets that entered the network here.
@@ -185,7 +186,6 @@ class Relay:
                 self._refuse(exc)
                 return
             _remember(self._egress, header, plan, _MAX_PLANS)
-        self._counters.vetoed += plan.vetoed
         self._pass_on(sample, plan, None if user is None else zenoh.ZBytes(user))
 
     def _pass_on(self, sample: zenoh.Sample, plan: _Plan, user: zenoh.ZBytes | None) -> None:
