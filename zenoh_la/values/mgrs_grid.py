@@ -13,10 +13,12 @@ from __future__ import annotations
 import threading
 from functools import lru_cache
 from math import ceil, radians, sin
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from pyproj import Proj
+from pyproj import Transformer
+from pyproj.enums import TransformDirection
+from pyproj.transformer import TransformerFromPipeline, TransformerUnsafe
 
 from zenoh_la.values.areas import GeographicRange
 from zenoh_la.values.coordinates import Coordinates
@@ -154,43 +156,52 @@ def _band_northing_m(band: str) -> float:
     return 0.9996 * meridian_m + (10_000_000 if lat < 0 else 0)
 
 
-class _Projections(threading.local):
-    """PROJ objects must not be shared between threads."""
-
-    def __init__(self) -> None:
-        self.by_zone: dict[str, Proj] = {}
+_projections: dict[str, Transformer] = {}
+_projecting = threading.Lock()
 
 
-_projections = _Projections()
+def _projected(zone: str, x: Any, y: Any, *, inverse: bool = False) -> tuple[Any, Any]:
+    """PROJ's answer, in any thread.
 
-
-def _projection(zone: str) -> Proj:
-    known = _projections.by_zone
+    pyproj ties an object to the thread that uses it, and frees the thread's context when Python
+    forgets the thread. Zenoh's threads are forgotten after every callback and come again, to a
+    context that is gone: the process crashes. So each projection is made in a thread of its own,
+    whose context lives as long as the projection, and used by one thread at a time.
+    """
     name = zone if zone in POLAR else f"{zone[:2]}{'S' if zone[2] < 'N' else 'N'}"
-    if name not in known:
-        if zone in POLAR:
-            known[name] = Proj(proj="ups", south=zone in "AB", ellps="WGS84")
-        else:
-            south = name.endswith("S")
-            known[name] = Proj(proj="utm", zone=int(zone[:2]), south=south, ellps="WGS84")
-    return known[name]
+    direction = TransformDirection.INVERSE if inverse else TransformDirection.FORWARD
+    with _projecting:
+        if name not in _projections:
+            maker = threading.Thread(target=_make_projection, args=(name,))
+            maker.start()
+            maker.join()
+        return _projections[name].transform(x, y, direction=direction)
+
+
+def _make_projection(name: str) -> None:
+    south = name in "AB" or name.endswith("S")
+    kind = "+proj=ups" if name in POLAR else f"+proj=utm +zone={int(name[:2])}"
+    text = f"{kind}{' +south' if south else ''} +ellps=WGS84 +units=m +no_defs"
+    made = TransformerFromPipeline(text.encode())()
+    _projections[name] = Transformer(TransformerUnsafe(made))
 
 
 def grid_positions(zone: str, lats: Floats, longs: Floats) -> tuple[Floats, Floats]:
     """Easting and northing of places, in the grid of a zone that need not be their own."""
-    eastings, northings = _projection(zone)(longs, lats)
+    eastings, northings = _projected(zone, longs, lats)
     return eastings, northings
 
 
 def places(zone: str, eastings: Floats, northings: Floats) -> tuple[Floats, Floats]:
     """Latitudes and longitudes of grid positions."""
-    longs, lats = _projection(zone)(eastings, northings, inverse=True)
+    longs, lats = _projected(zone, eastings, northings, inverse=True)
     return lats, longs
 
 
 def cell_middle(zone: str, easting: int, northing: int, size_m: int) -> Coordinates:
     """The place at the middle of a square cell, be it in its zone or not."""
-    long, lat = _projection(zone)(easting + size_m / 2, northing + size_m / 2, inverse=True)
+    half_m = size_m / 2
+    long, lat = _projected(zone, easting + half_m, northing + half_m, inverse=True)
     return Coordinates(lat, (long + 180.0) % 360.0 - 180.0)
 
 
