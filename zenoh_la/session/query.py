@@ -19,6 +19,9 @@ from zenoh_la.router_plugin.queries import Ask
 from zenoh_la.session.core import Core
 from zenoh_la.values import Coordinates
 
+_ANY_KEY = "_anyke"
+"""The parameter with which Zenoh says that replies may have any key."""
+
 
 def _as_subscriber(area: Location) -> Location:
     """The area of a get as one that positions can be matched with."""
@@ -42,11 +45,14 @@ class LocatedQuery:
 
     @property
     def selector(self) -> zenoh.Selector:
-        return zenoh.Selector(self.key_expr, self._query.parameters)
+        return zenoh.Selector(self.key_expr, self.parameters)
 
-    @property
+    @cached_property
     def parameters(self) -> zenoh.Parameters:
-        return self._query.parameters
+        found = self._query.parameters
+        if not self._ask.any_key:
+            found.remove(_ANY_KEY)  # the protocol's own gets say so, the caller did not
+        return found
 
     @property
     def payload(self) -> zenoh.ZBytes | None:
