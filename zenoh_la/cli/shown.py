@@ -111,10 +111,14 @@ def sample_json(sample: Sample) -> str:
         "encoding": str(sample.encoding),
         "location": None if location is None else location.to_dict(),
         "location_key": None if key is None else key.written,
-        "timestamp": None if sample.timestamp is None else str(sample.timestamp),
+        "timestamp": _time(sample.timestamp),
         **_content("payload", sample.payload),
         **_content("attachment", sample.attachment),
     })  # fmt: skip
+
+
+def _time(stamp: zenoh.Timestamp | None) -> str | None:
+    return None if stamp is None else stamp.to_string_rfc3339_lossy()
 
 
 def error_line(error: zenoh.ReplyError) -> str:
