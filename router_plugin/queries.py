@@ -154,8 +154,6 @@ def pass_back(query: zenoh.Query, reply: zenoh.Reply) -> None:
                 sample.key_expr,
                 sample.payload,
                 encoding=sample.encoding,
-                congestion_control=sample.congestion_control,
-                priority=sample.priority,
                 express=sample.express,
                 attachment=sample.attachment,
                 timestamp=sample.timestamp,
@@ -163,8 +161,6 @@ def pass_back(query: zenoh.Query, reply: zenoh.Reply) -> None:
         else:
             query.reply_del(
                 sample.key_expr,
-                congestion_control=sample.congestion_control,
-                priority=sample.priority,
                 express=sample.express,
                 attachment=sample.attachment,
                 timestamp=sample.timestamp,
