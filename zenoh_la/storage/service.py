@@ -209,9 +209,9 @@ class Storage:
                 log.exception("a get on %s", query.key_expr)
                 self._refuse(query, f"{type(exc).__name__}: {exc}")
             else:
-                query.drop()
                 self._count("gets")
                 self._count("answered", answered)
+                query.drop()
 
     def _answer(self, query: LocatedQuery) -> int:
         found = self._twice(lambda: self._store.find(str(query.key_expr), query.areas))
@@ -222,7 +222,6 @@ class Storage:
                 value.topic,
                 value.payload,
                 encoding=value.encoding,
-                congestion_control=zenoh.CongestionControl.BLOCK,
                 attachment=value.attachment,
                 timestamp=timestamp_of(value.timestamp),
                 location=value.location_key,
