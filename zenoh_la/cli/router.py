@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import threading
-from typing import Annotated
-
-import typer
 from rich.console import Console
-from rich.live import Live
 
+from zenoh_la.cli.live import EveryOption, follow
 from zenoh_la.cli.network import (
     ConfigOption,
     ConnectOption,
@@ -20,17 +15,12 @@ from zenoh_la.cli.network import (
 )
 from zenoh_la.router_plugin.router import Router, Status
 
-_REFRESH_S = 0.5
-log = logging.getLogger("zenoh_la")
-
 
 def router(
     listen: ListenOption = None,
     connect: ConnectOption = None,
     config: ConfigOption = None,
-    every: Annotated[
-        float, typer.Option(min=0.1, help="Seconds between two lines of the log.")
-    ] = 10.0,
+    every: EveryOption = 10.0,
 ) -> None:
     """Runs a location-aware router: a full Zenoh router, configured as zenohd is.
 
@@ -49,30 +39,9 @@ def router(
             if not locators:
                 console.print("  listens nowhere: only its own connections reach it")
             console.print("ready; Ctrl-C stops it")
-            if console.is_terminal:
-                _show(console, running, stopped)
-            else:
-                _log(running, stopped, every)
+            follow(console, lambda: _line(running.status()), stopped, every)
             last = _line(running.status())
         console.print(f"stopped; {last}", soft_wrap=True)
-
-
-def _show(console: Console, running: Router, stopped: threading.Event) -> None:
-    with Live(console=console, refresh_per_second=4) as live:
-        while True:
-            live.update(_line(running.status()))
-            if stopped.wait(_REFRESH_S):
-                return
-
-
-def _log(running: Router, stopped: threading.Event, every_s: float) -> None:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    before = ""
-    while not stopped.wait(every_s):
-        line = _line(running.status())
-        if line != before:
-            log.info("%s", line)
-        before = line
 
 
 def _line(status: Status) -> str:
