@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import struct
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import zenoh
 
@@ -246,6 +246,13 @@ def attached(user: zenoh.ZBytes | None, end: bytes) -> bytes:
     if user is None:
         return end
     return user.to_bytes() + end[:-1] + b"\x01"
+
+
+def given(attachment: Any) -> zenoh.ZBytes | None:
+    """What an application gives as its attachment: anything that Zenoh takes for bytes."""
+    if attachment is None or isinstance(attachment, zenoh.ZBytes):
+        return attachment  # Zenoh makes no ZBytes of a ZBytes
+    return zenoh.ZBytes(attachment)
 
 
 def split(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None]:

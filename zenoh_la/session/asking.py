@@ -172,7 +172,7 @@ class Asking:
 
         def send(home: Home) -> None:
             who = protocol.sender(home.slot, get.destination)
-            user = None if get.attachment is None else zenoh.ZBytes(get.attachment)
+            user = frames.given(get.attachment)
             key = protocol.ingress_get(home.nid, who, get.chunk, get.topic)
             self._core.session.get(
                 zenoh.Selector(key, get.parameters),
@@ -224,6 +224,7 @@ class Querier:
 
     @property
     def id(self) -> zenoh.EntityGlobalId:
+        self._check()
         return self._id
 
     @property
@@ -284,17 +285,18 @@ class Querier:
 
     def declare_matching_listener(self, handler: Any = None) -> Any:
         self._check()
-        return listen(self._core, self._topic, self._watched, handler)
+        return listen(self._core, self._watched, handler)
 
     def undeclare(self) -> None:
         self._check()
         self._undeclared = True
 
     def __enter__(self) -> Self:
+        self._check()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._undeclared = True
+    def __exit__(self, *_args: Any, **_kwargs: Any) -> None:
+        self.undeclare()
 
 
 def checked(topic: Any, allowed_destination: Any) -> tuple[str, int]:

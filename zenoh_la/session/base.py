@@ -95,7 +95,7 @@ class SessionBase:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_args: Any, **_kwargs: Any) -> None:
         self.close()
 
     def __del__(self) -> None:

@@ -14,44 +14,34 @@ H = TypeVar("H")
 T = TypeVar("T")
 
 
-class Handle(Generic[H, T]):
-    """A native handle on a key of the session's own, shown as one of the application's topic.
+class Receiver(Generic[H, T]):
+    """A native handle on a key of the session's own, shown as one of the application's.
 
     Args:
         native: the native handle.
-        key_expr: what the application declared it on.
         change: what is done to each item that is received.
         end: is called when it is undeclared.
     """
 
-    def __init__(
-        self, native: Any, key_expr: zenoh.KeyExpr, change: handlers.Change, end: Callable[[], None]
-    ) -> None:
+    def __init__(self, native: Any, change: handlers.Change, end: Callable[[], None]) -> None:
         self._native = native
-        self._key_expr = key_expr
         self._end: Callable[[], None] | None = end
         self._handler = handlers.shown(native.handler, change)
         # As in Zenoh, one with a channel ends with its last reference; a callback goes on.
         self._ends_with_reference = isinstance(self._handler, handlers.Handler)
 
-    @property
-    def key_expr(self) -> zenoh.KeyExpr:
-        """The plain topic."""
-        _ = self._native.key_expr  # Zenoh's own error if it was undeclared
-        return self._key_expr
-
-    @property
-    def id(self) -> zenoh.EntityGlobalId:
-        found: zenoh.EntityGlobalId = self._native.id
-        return found
+    def _check(self) -> None:
+        """Raises Zenoh's own error if it was undeclared."""
+        _ = self._native.handler
 
     @property
     def handler(self) -> H:
-        _ = self._native.handler
+        self._check()
         found: H = self._handler
         return found
 
     def undeclare(self) -> None:
+        self._check()
         self._native.undeclare()
         self._finish()
 
@@ -61,29 +51,52 @@ class Handle(Generic[H, T]):
             end()
 
     def try_recv(self) -> T | None:
-        found: T | None = self._channel.try_recv()
+        channel: Any = self.handler
+        found: T | None = channel.try_recv()
         return found
 
     def recv(self) -> T:
-        found: T = self._channel.recv()
+        channel: Any = self.handler
+        found: T = channel.recv()
         return found
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self._channel)
-
-    @property
-    def _channel(self) -> Any:
-        _ = self._native.handler
-        return self._handler
+        channel: Any = self.handler
+        return iter(channel)
 
     def __enter__(self) -> Self:
+        self._native.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._end is not None:
-            self.undeclare()
+    def __exit__(self, *_args: Any, **_kwargs: Any) -> None:
+        self.undeclare()  # as in Zenoh, an error if that was done before
 
     def __del__(self) -> None:
         if getattr(self, "_ends_with_reference", False) and self._end is not None:
             with contextlib.suppress(Exception):  # the session may be closed by now
                 self._finish()
+
+
+class Handle(Receiver[H, T]):
+    """One of a topic.
+
+    Args:
+        key_expr: what the application declared it on.
+    """
+
+    def __init__(
+        self, native: Any, key_expr: zenoh.KeyExpr, change: handlers.Change, end: Callable[[], None]
+    ) -> None:
+        super().__init__(native, change, end)
+        self._key_expr = key_expr
+
+    @property
+    def key_expr(self) -> zenoh.KeyExpr:
+        """The plain topic."""
+        self._check()
+        return self._key_expr
+
+    @property
+    def id(self) -> zenoh.EntityGlobalId:
+        found: zenoh.EntityGlobalId = self._native.id
+        return found

@@ -11,7 +11,7 @@ import zenoh
 from zenoh_la.errors import ZenohLaError
 from zenoh_la.session import handlers
 from zenoh_la.session.core import Core
-from zenoh_la.session.handle import Handle
+from zenoh_la.session.handle import Receiver
 from zenoh_la.session.local import LOCAL, listener_key
 
 _H = TypeVar("_H")
@@ -30,11 +30,15 @@ class MatchingStatus:
         return self.matching
 
 
-class MatchingListener(Handle[_H, MatchingStatus]):
+class MatchingListener(Receiver[_H, MatchingStatus]):
     """Like `zenoh.MatchingListener`."""
 
+    def _check(self) -> None:
+        if self._end is None:
+            raise zenoh.ZError("Undeclared matching listener")
 
-def listen(core: Core, topic: str, watched: Watched, handler: Any) -> MatchingListener[Any]:
+
+def listen(core: Core, watched: Watched, handler: Any) -> MatchingListener[Any]:
     """A listener of what ``watched`` says; it is asked again when the session moves."""
     number = core.numbers.take()
     local = listener_key(number)
@@ -64,7 +68,7 @@ def listen(core: Core, topic: str, watched: Watched, handler: Any) -> MatchingLi
 
     watch()
     core.mobility.also(watch)
-    return MatchingListener(native, zenoh.KeyExpr(topic), _status, end)
+    return MatchingListener(native, _status, end)
 
 
 def _status(sample: Any) -> MatchingStatus:

@@ -198,8 +198,9 @@ class Membership:
     def close(self) -> None:
         """To be called when the Zenoh session is closed, so that nobody waits for an answer."""
         self.stop()
-        if self._listener is not None:
-            self._listener.undeclare()
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.undeclare()
         if self._worker is not None and self._worker is not threading.current_thread():
             self._worker.join(REQUEST_TIMEOUT_S + HELLO_TIMEOUT_S)
         with self._order:

@@ -36,7 +36,7 @@ class Sender:
     def put(self, position: Coordinates, payload: Any, qos: dict[str, Any]) -> None:
         packed, end = self._place(position)
         user = qos["attachment"]
-        qos["attachment"] = end if user is None else frames.attached(zenoh.ZBytes(user), end)
+        qos["attachment"] = end if user is None else frames.attached(frames.given(user), end)
 
         def send(home: Home) -> None:
             self._core.session.put(
@@ -45,21 +45,21 @@ class Sender:
 
         self._core.membership.send(send)
         if self._destination == LOCAL:
-            qos["attachment"] = self._marked(packed, user)
-            self._core.session.put(self._topic, payload, allowed_destination=_HERE, **qos)
+            own = {**qos, "attachment": self._marked(packed, user)}
+            self._core.session.put(self._topic, payload, allowed_destination=_HERE, **own)
 
     def delete(self, position: Coordinates, qos: dict[str, Any]) -> None:
         packed, end = self._place(position)
         user = qos["attachment"]
-        qos["attachment"] = end if user is None else frames.attached(zenoh.ZBytes(user), end)
+        qos["attachment"] = end if user is None else frames.attached(frames.given(user), end)
 
         def send(home: Home) -> None:
             self._core.session.delete(self._key(home), allowed_destination=home.locality, **qos)
 
         self._core.membership.send(send)
         if self._destination == LOCAL:
-            qos["attachment"] = self._marked(packed, user)
-            self._core.session.delete(self._topic, allowed_destination=_HERE, **qos)
+            own = {**qos, "attachment": self._marked(packed, user)}
+            self._core.session.delete(self._topic, allowed_destination=_HERE, **own)
 
     def _place(self, position: Coordinates) -> tuple[bytes, bytes]:
         """The position packed, and the attachment that says it."""
@@ -79,9 +79,8 @@ class Sender:
 
     def _marked(self, packed: bytes, attachment: Any) -> bytes:
         """The attachment for the session's own native subscribers."""
-        user = None if attachment is None else zenoh.ZBytes(attachment)
         end = frames.ending(frames.pack_header(packed))
-        return frames.attached(user, end) + frames.MAGIC
+        return frames.attached(frames.given(attachment), end) + frames.MAGIC
 
 
 class Publisher:
@@ -199,16 +198,17 @@ class Publisher:
         """Tells when that changes."""
         if not self._is_located:
             return self._native.declare_matching_listener(handler)
-        return listen(self._core, str(self.key_expr), self._watched, handler)
+        return listen(self._core, self._watched, handler)
 
     def undeclare(self) -> None:
         self._native.undeclare()
 
     def __enter__(self) -> Self:
+        self._native.__enter__()
         return self
 
-    def __exit__(self, *args: Any) -> None:
-        self._native.__exit__(*args)
+    def __exit__(self, *_args: Any, **_kwargs: Any) -> None:
+        self._native.__exit__(*_args, **_kwargs)
 
     def __repr__(self) -> str:
         return f"Publisher({self._native!r})"

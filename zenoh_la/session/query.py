@@ -186,8 +186,7 @@ class LocatedQuery:
             raise ArgumentError("location", location, "must be Coordinates or a LocationKey")
         packed = frames.pack_location(located(chunk), chunk)
         end = frames.ending(frames.pack_header(packed))
-        user = None if attachment is None else zenoh.ZBytes(attachment)
-        return frames.attached(user, end) + frames.MAGIC
+        return frames.attached(frames.given(attachment), end) + frames.MAGIC
 
     def drop(self) -> None:
         self._query.drop()
@@ -195,8 +194,8 @@ class LocatedQuery:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *args: Any) -> None:
-        self._query.__exit__(*args)
+    def __exit__(self, *_args: Any, **_kwargs: Any) -> None:
+        self._query.__exit__(*_args, **_kwargs)
 
     def __str__(self) -> str:
         return str(self.selector)
