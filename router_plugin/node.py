@@ -13,7 +13,7 @@ import zenoh
 
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.router_plugin import documents, protocol
-from zenoh_la.router_plugin.adverts import Advert, Views
+from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.chunks import located, located_all
 from zenoh_la.router_plugin.members import (
@@ -28,6 +28,7 @@ from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
 from zenoh_la.router_plugin.relay import Counters, Relay
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
+from zenoh_la.router_plugin.views import Views
 
 log = logging.getLogger("zenoh_la")
 
