@@ -254,8 +254,8 @@ def test_a_domain_on_standard_output(zla: Zla) -> None:
 
 
 def test_demo_and_version(zla: Zla, grid: str) -> None:
-    assert "sensor A" in zla("demo", "--bloom-domain", grid).out
-    demo = zla("demo")
+    assert "sensor A" in zla("demo", "keys", "--bloom-domain", grid).out
+    demo = zla("demo", "keys")
     assert demo.code == 0
     for word in ("base64_json", "mgrs", "bloom", "sensor A", "yes", "no"):
         assert word in demo.out

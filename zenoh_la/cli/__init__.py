@@ -20,8 +20,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(demo.app, name="demo")
 app.add_typer(key.app, name="key")
-app.command("demo")(demo.demo)
 app.command("router")(router.router)
 app.command("pub")(publish.pub)
 app.command("sub")(subscribe.sub)
