@@ -109,7 +109,7 @@ def pub(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="What it is about.")],
     payload: Annotated[
         str | None,
-        typer.Argument(metavar="[PAYLOAD]", help="The message; - for lines of standard input."),
+        typer.Argument(metavar="PAYLOAD", help="The message; - for lines of standard input."),
     ] = None,
     at: options.At = None,
     track: TrackOption = None,

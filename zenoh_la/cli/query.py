@@ -40,6 +40,15 @@ class Target(StrEnum):
     ALL_COMPLETE = "all_complete"
 
 
+class Consolidation(StrEnum):
+    """Which of several replies on one topic (from one place, if it was an area's get) count."""
+
+    AUTO = "auto"
+    NONE = "none"
+    MONOTONIC = "monotonic"
+    LATEST = "latest"
+
+
 class _Replies:
     """Prints replies as they come."""
 
@@ -78,6 +87,9 @@ def get(
     target: Annotated[
         Target, typer.Option("--target", help="Who is asked.")
     ] = Target.BEST_MATCHING,
+    consolidation: Annotated[
+        Consolidation, typer.Option("--consolidation", help="Which replies on one topic count.")
+    ] = Consolidation.AUTO,
     timeout: Annotated[
         float, typer.Option("--timeout", min=0.001, help="Seconds to wait for replies.")
     ] = 10.0,
@@ -113,6 +125,7 @@ def get(
                 payload=payload,
                 attachment=attachment,
                 target=getattr(zenoh.QueryTarget, target.name),
+                consolidation=getattr(zenoh.ConsolidationMode, consolidation.name),
                 timeout=timeout,
                 **wanted.arguments(),
             )
