@@ -59,10 +59,6 @@ class _Process:
         if not self.endpoint:
             raise NodeError("a router of the demo did not start")
 
-    @property
-    def port(self) -> int:
-        return int(self.endpoint.rpartition(":")[2])
-
     def stop(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -117,7 +113,7 @@ class DemoNetwork:
         self._stack = ExitStack()
         self._routers: dict[str, _Process] = {}
         self._observers: dict[str, _Observer] = {}
-        self._ports: dict[int, str | None] = {}
+        self._links: dict[link_bytes.Link, str | None] = {}
 
     def __enter__(self) -> Self:
         try:
@@ -143,7 +139,7 @@ class DemoNetwork:
             if router.kind == LOCATION_AWARE:
                 session = zenoh.open(self._client(name))
                 self._stack.callback(session.close)
-                self._note_ports(session, None)
+                self._note_links(session, None)
                 self._observers[name] = _Observer(session)
         self.wait_until_informed()
 
@@ -154,12 +150,13 @@ class DemoNetwork:
         """A client of a router; its bytes are counted under the name of its link."""
         session = self._stack.enter_context(zenoh_la.open(self._client(router)))
         session.declare_bloom_domain(self._domain)
-        self._note_ports(session, link)
+        self._note_links(session, link)
         return session
 
-    def _note_ports(self, session: zenoh.Session | LocationSession, link: str | None) -> None:
+    def _note_links(self, session: zenoh.Session | LocationSession, link: str | None) -> None:
         for found in session.info.links():
-            self._ports[int(str(found.src).rpartition(":")[2])] = link
+            one, other = sorted(_port(str(end)) for end in (found.src, found.dst))
+            self._links[one, other] = link
 
     def statuses(self) -> dict[str, dict[str, Any]]:
         """What the location-aware routers say, by their names."""
@@ -179,14 +176,16 @@ class DemoNetwork:
 
     def bytes_by_link(self) -> dict[str, int] | None:
         """What the links carried until now; those of the observers are left out."""
-        listening = {router.port for router in self._routers.values()}
-        carried = link_bytes.carried(listening)
+        carried = link_bytes.carried({_port(one.endpoint) for one in self._routers.values()})
         if carried is None:
             return None
         found: dict[str, int] = {}
-        for (one, other), count in carried.items():
-            client = other if one in listening else one
-            link = self._ports.get(client, BETWEEN_ROUTERS)
+        for ports, count in carried.items():
+            link = self._links.get(ports, BETWEEN_ROUTERS)
             if link is not None:
                 found[link] = found.get(link, 0) + count
         return found
+
+
+def _port(endpoint: str) -> int:
+    return int(endpoint.rpartition(":")[2])
