@@ -107,13 +107,19 @@ class RouterProcess:
     def wait_until_ready(self) -> RouterProcess:
         assert self.process.stdout is not None
         end_s = monotonic() + DEADLINE_S
+        # Past the stream's own buffer, of which select() knows nothing: a second line in it would
+        # be seen when the next one comes, after ten seconds.
+        out = self.process.stdout.fileno()
+        heard = b""
         while not any(line.startswith("ready") for line in self.said):
             left_s = max(end_s - monotonic(), 0.0)
-            readable, _, _ = select.select([self.process.stdout], [], [], left_s)
+            readable, _, _ = select.select([out], [], [], left_s)
             assert readable, f"the router is not ready; it said {self.said}"
-            line = self.process.stdout.readline()
-            assert line, f"the router ended; it said {self.said}"
-            self.said.append(line)
+            data = os.read(out, 65536)
+            assert data, f"the router ended; it said {self.said}"
+            heard += data
+            self.said = heard.decode(errors="replace").splitlines()
+        for line in self.said:
             if line.startswith("location-aware router "):
                 self.zid = line.split()[-1]
         return self
