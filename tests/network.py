@@ -107,18 +107,16 @@ class RouterProcess:
     def wait_until_ready(self) -> RouterProcess:
         assert self.process.stdout is not None
         end_s = monotonic() + DEADLINE_S
-        # Past the stream's own buffer, of which select() knows nothing: a second line in it would
-        # be seen when the next one comes, after ten seconds.
-        out = self.process.stdout.fileno()
-        heard = b""
+        text = ""
         while not any(line.startswith("ready") for line in self.said):
             left_s = max(end_s - monotonic(), 0.0)
-            readable, _, _ = select.select([out], [], [], left_s)
+            readable, _, _ = select.select([self.process.stdout], [], [], left_s)
             assert readable, f"the router is not ready; it said {self.said}"
-            data = os.read(out, 65536)
-            assert data, f"the router ended; it said {self.said}"
-            heard += data
-            self.said = heard.decode(errors="replace").splitlines()
+            # Not readline: what it has read and not given out, select cannot see.
+            part = os.read(self.process.stdout.fileno(), 65536).decode()
+            assert part, f"the router ended; it said {self.said}"
+            *lines, text = (text + part).split("\n")
+            self.said += lines
         for line in self.said:
             if line.startswith("location-aware router "):
                 self.zid = line.split()[-1]
