@@ -10,7 +10,7 @@ PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip -qq --disable-pip-version-chec
 .PHONY: help demo test test-all test-wheel check format bench clean
 
 help:
-	@echo "make demo       a small network: sensors in zones, a moving subscriber, what was saved"
+	@echo "make demo       a small network with places and without, compared (10 s)"
 	@echo "make test       all tests but the long campaigns"
 	@echo "make test-all   the long campaigns too, with ten times the random examples (about 15 minutes)"
 	@echo "make test-wheel builds the wheel and runs the tests against it, installed"
@@ -56,7 +56,8 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p zenoh_la
-	$(BIN)/mypy tests benchmarks examples
+	$(BIN)/mypy tests benchmarks
+	MYPYPATH=examples $(BIN)/mypy examples
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
