@@ -23,8 +23,7 @@ from zenoh_la.router_plugin.routes import Epoch, RoutingTable
 
 log = logging.getLogger("zenoh_la")
 
-_MAX_PLANS = 16_384
-_MAX_SOURCES = 16_384
+_MAX_PLANS = 16_384  # of each kind: some 20 MB
 _MAX_PLACES = 64  # of one source: it stays at one, or is elsewhere with every message
 MAX_LISTED = 32
 """Nodes on one list key; more get a second copy of the message."""
@@ -140,6 +139,7 @@ class Relay:
         self._outlets = outlets
         self._counters = counters
         self._sources: dict[str, _Source] = {}
+        self._decided = 0
         self._egress: dict[bytes, _Plan] = {}
 
     def on_ingress(self, sample: zenoh.Sample) -> None:
@@ -205,11 +205,12 @@ class Relay:
         check_topic(topic)
         packed = None
         if chunk != protocol.IN_HEADER:
-            packed = frames.pack_location(located(chunk), chunk)
+            location = located(chunk)
+            check_position(chunk, location)  # packed, a filter would look like an element
+            packed = frames.pack_location(location, chunk)
         source = _Source(sender, topic, packed)
         if len(key) <= protocol.REMEMBERED_LENGTH:
-            if len(self._sources) >= _MAX_SOURCES:
-                self._sources.clear()
+            self._make_room()
             self._sources[key] = source
         return source
 
@@ -227,8 +228,16 @@ class Relay:
             # Its own session knows its messages, and keeps them from its subscribers.
             plan.outlet = self._outlets.get(topic)
             plan.plain_end = frames.ending(frames.pack_not_for(packed, self._nid, sender.slot))
+        self._make_room()
         _remember(source.plans, packed, plan, _MAX_PLACES)
         return plan
+
+    def _make_room(self) -> None:
+        """Sources and their routes together are bounded: one client could fill both."""
+        self._decided += 1
+        if self._decided > _MAX_PLANS:
+            self._sources.clear()
+            self._decided = 0
 
     def _decide_egress(self, header: bytes) -> _Plan:
         packed, topic, _, ids = frames.unpack_header(header)
