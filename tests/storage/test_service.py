@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import resource
 import shutil
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import zenoh
 
+from tests.cli.commands import Command
 from tests.network import (
     RouterProcess,
     client,
@@ -22,7 +24,6 @@ from tests.network import (
     router,
     wait_for,
 )
-from tests.storage.processes import running
 from zenoh_la import (
     ArgumentError,
     BloomDomain,
@@ -401,9 +402,11 @@ def test_killed_and_started_again_on_the_same_file(
     publisher: LocationSession, hub: RouterProcess, asker: LocationSession, tmp_path: Path
 ) -> None:
     area = "range:46,9,49,17.5"
-    arguments = ("k/**", "--area", area, "--db", str(tmp_path / "a.db"), "-e", hub.endpoint)
+    file = str(tmp_path / "a.db")
+    command = ("storage", "k/**", "--area", area, "--db", file, "--connect", hub.endpoint)
     wal = tmp_path / "a.db-wal"
-    with running(*arguments, output=tmp_path / "first.txt") as process:
+    with Command(*command) as running:
+        running.until("ready")
         put(publisher, LINZ, "k/a", "linz")
         put(publisher, GRAZ, "k/a", "graz")
         put(publisher, WELS, "k/a", "wels")
@@ -417,9 +420,11 @@ def test_killed_and_started_again_on_the_same_file(
         wait_for(lambda: wal.stat().st_size > size, "a commit")
         put(publisher, LINZ, "k/fence/2", "")
         wait_for(lambda: replies(asker, "k/fence/2", AUSTRIA), "the lock is free")
-        process.kill()
+        running.process.kill()
+        running.end()
     assert replies(asker, "k/a", AUSTRIA) == []
-    with running(*arguments, output=tmp_path / "second.txt"):
+    with Command(*command) as running:
+        running.until("ready")
         assert payloads(replies(asker, "k/a", AUSTRIA)) == answered
         put(publisher, LINZ, "k/a", "new")
         wait_for(lambda: texts(asker, "k/a", AUSTRIA) == ["graz", "new"], "the new value")
@@ -428,19 +433,17 @@ def test_killed_and_started_again_on_the_same_file(
 def test_a_full_disk_is_reported_and_the_storage_goes_on(
     hub: RouterProcess, publisher: LocationSession, asker: LocationSession, tmp_path: Path
 ) -> None:
-    arguments = ("f", "--area", "range:46,9,49,17.5", "--db", str(tmp_path / "a.db"))
-    network = ("--connect", hub.endpoint, "--every", "0.1")
-    with running(*arguments, *network, output=tmp_path / "said.txt") as process:
+    command = ("storage", "f", "--area", "range:46,9,49,17.5", "--db", str(tmp_path / "a.db"))
+    with Command(*command, "--connect", hub.endpoint, "--every", "0.1") as running:
+        running.until("ready")
         put(publisher, LINZ, "f", "small")
         wait_for(lambda: texts(asker, "f", AUSTRIA) == ["small"], "an answer")
-        process.wait_until_said("1 values; 1 stored")
-        pid = process.process.pid
+        running.until("1 values; 1 stored")
+        pid = running.process.pid
         unlimited = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-        # What it says goes to a file too, but that one is far smaller.
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (200_000, unlimited[1]))
         put(publisher, GRAZ, "f", "x" * 500_000)
-        process.wait_until_said("may be lost")
-        process.wait_until_said("failures of the file")
+        running.until("may be lost").until("failures of the file")
         resource.prlimit(pid, resource.RLIMIT_FSIZE, unlimited)
         put(publisher, WELS, "f", "after")
 
@@ -448,7 +451,7 @@ def test_a_full_disk_is_reported_and_the_storage_goes_on(
             return {"small", "after"} <= set(texts(asker, "f", UPPER_AUSTRIA))
 
         wait_for(look, "it goes on")
-        assert process.stop() == 0
+        assert running.stop(signal.SIGTERM) == 0
 
 
 def test_it_goes_on_at_the_next_router(tmp_path: Path) -> None:
