@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.session.deployments import NAMES, Network, network
+from tests.session.questions import Questions
 from tests.session.workload import Workload
 
 
@@ -39,3 +40,28 @@ def test_everybody_gets_exactly_what_lies_in_its_area(deployment: Network) -> No
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_so_it_is_in_long_campaigns(deployment: Network, seed: int) -> None:
     run(deployment, seed, rounds=5, messages=400)
+
+
+def ask(deployment: Network, seed: int, rounds: int, gets: int) -> Questions:
+    with deployment.sessions() as opened:
+        questions = Questions(opened, seed)
+        questions.declare()
+        questions.ask(gets)
+        for _ in range(rounds):
+            questions.move()
+            questions.ask(gets)
+        return questions
+
+
+def test_a_get_reaches_exactly_the_queryables_whose_area_meets_it(deployment: Network) -> None:
+    seed = 5
+    print(f"seed {seed}")  # noqa: T201 - shown if it fails
+    questions = ask(deployment, seed, rounds=1, gets=60)
+    assert questions.asked > 3000
+    assert questions.answered > 100, "gets that hardly anybody answers prove little"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(200, 206))
+def test_so_it_is_with_gets_in_long_campaigns(deployment: Network, seed: int) -> None:
+    ask(deployment, seed, rounds=4, gets=250)
