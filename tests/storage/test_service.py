@@ -183,6 +183,15 @@ def test_a_plain_get_is_answered_with_all(
             assert [r.ok.payload.to_string() for r in native.get("t/a") if r.ok] == ["graz"]
 
 
+def test_who_puts_and_then_asks_finds_what_it_put(
+    hub: RouterProcess, publisher: LocationSession
+) -> None:
+    with storage_at(hub):
+        for i in range(100):
+            put(publisher, LINZ, "t/a", str(i))
+            assert texts(publisher, "t/a", None if i % 2 else NEAR_LINZ) == [str(i)]
+
+
 def test_what_lies_elsewhere_or_nowhere_is_not_kept(
     hub: RouterProcess, publisher: LocationSession, asker: LocationSession
 ) -> None:
