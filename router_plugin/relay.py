@@ -45,6 +45,7 @@ class Counters:
         stopped: messages that nobody wanted.
         refused: messages and requests that could not be right.
         gets: located gets that entered the network here.
+        decided: routes that were decided; a message whose route is remembered adds none.
     """
 
     received: int = 0
@@ -55,6 +56,7 @@ class Counters:
     stopped: int = 0
     refused: int = 0
     gets: int = 0
+    decided: int = 0
 
 
 class _Plan:
@@ -251,6 +253,7 @@ class Relay:
     def _plan(
         self, topic: str, location: Location, packed: bytes, sender: Sender, *, onward: bool
     ) -> _Plan:
+        self._counters.decided += 1
         plan = _Plan(self._table.epoch(topic))
         takers = self._table.takers(topic, location, sender)
         plan.vetoed = takers.vetoed
