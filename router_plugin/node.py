@@ -222,6 +222,7 @@ class Node:
             member.secret = ""  # a request that is still on its way comes too late
             self._change([], gone)
             self._members.remove(member.slot)
+        self._tell_member(member, {"gone": True})  # should it be there after all, it comes again
 
     def _sweep(self) -> None:
         for member in self._members.never_came():
@@ -290,10 +291,12 @@ class Node:
                 if told:
                     news.append((member, told))
         for member, told in news:
-            document = documents.write({"tag": member.tag, "watch": told})
-            self._session.put(
-                member.messages, document, congestion_control=zenoh.CongestionControl.BLOCK
-            )
+            self._tell_member(member, {"watch": told})
+
+    def _tell_member(self, member: Member, news: dict[str, Any]) -> None:
+        document = documents.write({"tag": member.tag, **news})
+        block = zenoh.CongestionControl.BLOCK
+        self._session.put(member.messages, document, congestion_control=block)
 
     def _matches(self, member: Member, watch: Watch) -> bool:
         sender = Sender(member.slot, ANY)

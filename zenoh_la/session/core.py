@@ -185,7 +185,7 @@ class Core:
             if attachment is None:
                 document = documents.read(sample.payload)
                 if document.get("tag") == home.tag:
-                    self.membership.on_news(document)
+                    self.membership.on_news(document, home)
                 return
             header, _ = frames.split(attachment)
             found = self._headers.get(header)

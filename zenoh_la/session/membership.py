@@ -180,8 +180,11 @@ class Membership:
             return False
         return self._request(home, {"matching": plain}).get("matching") is True
 
-    def on_news(self, document: dict[str, Any]) -> None:
-        """The node says who listens."""
+    def on_news(self, document: dict[str, Any], home: Home | None = None) -> None:
+        """The node says who listens, or that it has forgotten this session."""
+        if home is not None and document.get("gone") is True:
+            self._leave(home)
+            self._events.put(True)
         for number, matching in field(document, "watch", dict).items():
             entry = self._watches.get(decimal(number))
             if entry is not None:
@@ -287,11 +290,8 @@ class Membership:
 
     def _on_transport(self, event: zenoh.TransportEvent) -> None:
         home = self._home
-        if (
-            event.kind == zenoh.SampleKind.DELETE
-            and home is not None
-            and home.router == str(event.transport.zid)
-        ):
+        lost = str(event.transport.zid) if event.kind == zenoh.SampleKind.DELETE else None
+        if home is not None and lost is not None and home.router == lost:
             self._leave(home)
         self._events.put(True)
 
