@@ -28,6 +28,14 @@ with zenoh.open(zenoh.Config.from_json5(sys.argv[1])):
     print("ready", flush=True)
     sys.stdin.read()
 """
+_LOCATION_AWARE = """
+import sys, zenoh
+from zenoh_la.router_plugin.router import Router
+with Router(zenoh.Config.from_json5(sys.argv[1])) as router:
+    print("location-aware router", router.zid)
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
 
 
 def endpoint() -> str:
@@ -74,7 +82,10 @@ def wait_for(look: Callable[[], T], what: str, timeout_s: float = DEADLINE_S) ->
 
 
 class RouterProcess:
-    """A router in a process of its own, location-aware (`zla router`) or stock."""
+    """A router in a process of its own, location-aware or stock.
+
+    A location-aware one is `zla router`, unless there are settings beyond its options.
+    """
 
     def __init__(
         self,
@@ -85,11 +96,10 @@ class RouterProcess:
         **more: Any,
     ) -> None:
         self.endpoint = endpoint() if listen is None else listen
-        if stock:
+        if stock or more:
             text = settings("router", listen=[self.endpoint], connect=connect, **more)
-            arguments = ["-c", _STOCK, text]
+            arguments = ["-c", _STOCK if stock else _LOCATION_AWARE, text]
         else:
-            assert not more, "a location-aware router is configured by its options"
             arguments = ["-m", "zenoh_la", "router", "--listen", self.endpoint]
             for other in connect or []:
                 arguments += ["--connect", other]
