@@ -90,6 +90,8 @@ class Scene:
         self.observer = native_client(near.endpoint)
         nodes = {s["zid"]: nid for nid, s in converged(self.observer, 2).items()}
         self.near, self.far = nodes[near.zid], nodes[far.zid]
+        native: Any = self.observer.declare_publisher("honest/a")
+        wait_for(lambda: native.matching_status.matching, "Zenoh knows of the native subscriber")
         self.hostile = Hostile(self.session, near.zid, self.near, self.far)
         self.honest.check()
 

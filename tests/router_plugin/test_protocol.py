@@ -1,0 +1,414 @@
+"""docs/PROTOCOL.md is true: its examples are the code's, and who follows it takes part."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zenoh
+
+from tests.network import Inbox, RouterProcess, client, native_client, router, statuses, wait_for
+from tests.router_plugin import foreign
+from tests.router_plugin.foreign import Client, Node, example, hex_example, key, marked, point
+from zenoh_la import BloomDomain, Circle, Coordinates, GeographicRange, LocationSession, Precision
+from zenoh_la import keys as location_keys
+from zenoh_la.errors import ProtocolError
+from zenoh_la.router_plugin import chunks, documents, frames, members, protocol, relay, views
+from zenoh_la.router_plugin.chunks import located
+from zenoh_la.router_plugin.members import Members, Request
+from zenoh_la.router_plugin.node import Status
+from zenoh_la.router_plugin.queries import Ask
+
+LINZ, GRAZ = Coordinates(48.3, 14.3), Coordinates(47.07, 15.44)
+NID, SLOT = "7f3a0c91", 4
+AROUND_LINZ = json.loads(example("json", "ask"))["interests"]["1"][2][0]
+AROUND_GRAZ = "zla_s_2_eyJyIjo1MDAwLjAsImMiOnsibGF0Ijo0Ny4wNywibG9uZyI6MTUuNDR9fQ"
+GET_LINZ = json.loads(example("json", "toget"))["chunk"]
+
+
+# The document
+
+
+def test_the_foreign_client_knows_nothing_of_zenoh_la() -> None:
+    tree = ast.parse(Path(foreign.__file__).read_text())
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [])
+        + [alias.name for alias in node.names if isinstance(node, ast.Import)]
+    }
+    assert imported - set(sys.stdlib_module_names) == {"zenoh"}
+
+
+def test_the_keys_are_the_codes() -> None:
+    place = "zla_m_33UVP4808649881"
+    assert {
+        "hello": key("hello", "b8"),
+        "ask": key("ask", NID, SLOT),
+        "alive": key("alive", NID, SLOT),
+        "in": key("in", NID, SLOT, place, "t/a"),
+        "get": key("get", NID, SLOT, place, "t/a"),
+        "to": key("to", NID, SLOT),
+        "own": key("own", "b8", 1),
+        "toget": key("toget", NID, SLOT),
+        "one": key("one", NID),
+        "many": key("many", NID, "0c55e1aa"),
+        "oneget": key("oneget", NID),
+        "node": key("node", NID, "b8"),
+        "state": key("state", NID),
+        "delta": key("delta", NID),
+        "status": key("status", NID),
+    } == {
+        "hello": protocol.hello("b8"),
+        "ask": protocol.ask(NID, SLOT),
+        "alive": protocol.alive(NID, SLOT),
+        "in": protocol.ingress(NID, SLOT, place, "t/a"),
+        "get": protocol.ingress_get(NID, SLOT, place, "t/a"),
+        "to": protocol.to_session(NID, SLOT),
+        "own": protocol.to_subscriber("b8", 1),
+        "toget": protocol.get_of_session(NID, SLOT),
+        "one": protocol.one(NID),
+        "many": protocol.many([NID, "0c55e1aa"]),
+        "oneget": protocol.one_get(NID),
+        "node": protocol.presence(NID, "b8"),
+        "state": protocol.state(NID),
+        "delta": protocol.delta(NID),
+        "status": protocol.status(NID),
+    }
+    assert len(foreign.KEYS) == 15
+
+
+def test_the_bytes_are_the_codes() -> None:
+    packed = frames.pack_location(located("zla_p_eyJsYXQiOjQ4LjMsImxvbmciOjE0LjN9"))
+    header = frames.pack_header(packed, "t/a", 300, (1, 7))
+    whole = frames.attached(zenoh.ZBytes(b"mine"), frames.ending(header))
+    assert b"".join(hex_example("delivery")) == whole
+    mgrs, bloom = hex_example("locations")
+    domain = BloomDomain(GeographicRange(0, 0, 5, 5), 10, 10, 0.25)
+    element = f"zla_b_e_8000.0.0.0.0.0.0.0.10000000.0~{domain.fingerprint}"
+    assert mgrs == frames.pack_location(located("zla_m_33UVP4808649881"))
+    assert bloom == frames.pack_location(located(element))
+    assert foreign.read_place(bloom) == ((domain.fingerprint, 10, [15, 284]), len(bloom))
+    plain = frames.ending(frames.pack_not_for(packed, NID, SLOT)) + frames.MAGIC
+    assert b"".join(hex_example("plain")) == plain
+    assert foreign.MARK == frames.MAGIC
+
+
+def test_the_keys_of_messages_are_read_so() -> None:
+    first, second, third = example("keys", "publish").split()
+    assert protocol.split_ingress(first, NID)[0] == (None, protocol.ANY)
+    assert protocol.split_ingress(second, NID)[0] == (SLOT, protocol.ANY)
+    sender, place, topic = protocol.split_ingress(third, NID)
+    assert (sender, place, topic) == ((SLOT, protocol.REMOTE), protocol.IN_HEADER, "@fleet/7")
+    for shown in (first, second):
+        _, chunk, topic = protocol.split_ingress(shown, NID)
+        chunks.check_position(chunk, located(chunk))
+        assert topic == "t/a"
+
+
+def as_one_line(name: str) -> str:
+    """A document as it travels."""
+    return json.dumps(json.loads(example("json", name)), separators=(",", ":"))
+
+
+def test_the_documents_are_the_codes() -> None:
+    request = Request.read(documents.read(as_one_line("ask").encode()))
+    assert [i.kind for i in request.interests.values()] == ["s", "q"]
+    empty = Members(NID)
+    with pytest.raises(ProtocolError) as refused:
+        empty.asking(SLOT, "nonsense")
+    assert json.loads(example("json", "ask-error"))["error"] == str(refused.value)
+    assert Ask.read(as_one_line("get").encode()) == Ask("", "", "all", 5000)
+    toget = Ask("t/last", GET_LINZ, tag=191734302, ids=(2,))
+    assert toget.write().decode() == as_one_line("toget")
+    state, delta = (documents.read(as_one_line(name).encode()) for name in ("state", "delta"))
+    assert len(views._entries(NID, state["set"])) == 2
+    assert views._versions(delta["v"]) == (17, 18)
+    assert len(views._entries(NID, delta["set"])) == 1
+    assert views._versions(documents.read(as_one_line("heartbeat").encode())["v"]) == (18, 18)
+    status = json.loads(example("json", "status"))
+    assert list(status) == [field.name for field in dataclasses.fields(Status)]
+    counters = dataclasses.fields(relay.Counters)
+    assert list(status["counters"]) == [field.name for field in counters]
+
+
+def test_the_limits_are_the_codes() -> None:
+    table = foreign.DOCUMENT.partition("| limit | |")[2].partition("\n\n")[0]
+    said = [int(number) for number in re.findall(r"\| (\d+)(?: \w+)? \|$", table, re.MULTILINE)]
+    assert said == [
+        location_keys.MAX_KEY_EXPRESSION_BYTES,
+        location_keys.MAX_LOCATION_KEY_LENGTH,
+        documents.MAX_DOCUMENT_BYTES,
+        chunks.MAX_KEYS,
+        chunks.MAX_AREAS,
+        members.MAX_INTERESTS,
+        members.MAX_SESSION_KEYS,
+        members.MAX_SESSION_TEXT,
+        members.MAX_WATCHES,
+        members.MAX_SESSIONS,
+        views._MAX_NODES,
+        views._MAX_ENTRIES,
+        documents.MAX_VERSION,
+        chunks.MAX_ELEMENT_BITS,
+        relay.MAX_LISTED,
+    ]
+    assert documents.MAX_ID == 4294967295
+    assert "from 0 to 4294967295" in foreign.DOCUMENT
+
+
+# Taking part
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[RouterProcess]:
+    with router() as process:
+        yield process
+
+
+@pytest.fixture
+def session(home: RouterProcess) -> Iterator[LocationSession]:
+    """The other side: a session of zenoh-la."""
+    with client(home.endpoint) as opened:
+        yield opened
+
+
+@pytest.fixture
+def stranger(home: RouterProcess) -> Iterator[Client]:
+    with Client(home.endpoint) as opened:
+        opened.register()
+        yield opened
+
+
+def publish(session: LocationSession, place: Coordinates, text: str) -> None:
+    session.declare_position_handler(0, lambda: place)
+    session.put("t/a", text, attachment="mine")
+
+
+def messages_of(stranger: Client) -> int:
+    """How many messages its router has taken in."""
+    return int(statuses(stranger.session)[stranger.nid]["counters"]["received"])
+
+
+def received(stranger: Client, *texts: str) -> None:
+    """It has received just these; the last is the fence."""
+    wait_for(lambda: texts[-1] in [m.payload for m in list(stranger.messages)], texts[-1])
+    assert [m.payload for m in stranger.messages] == list(texts)
+
+
+def test_a_stranger_subscribes_moves_and_leaves(
+    home: RouterProcess, session: LocationSession, stranger: Client
+) -> None:
+    interests = json.loads(example("json", "ask"))["interests"]
+    assert stranger.ask(interests=interests) == {}
+    publish(session, GRAZ, "not there")
+    publish(session, LINZ, "here")
+    received(stranger, "here")
+    message = stranger.messages[0]
+    assert (message.topic, message.place) == ("t/a", (48.3, 14.3))
+    assert (message.attachment, message.ids) == (b"mine", [1])
+    session.put("t/b", "by cell", precision=Precision.MGRS)
+    received(stranger, "here", "by cell")
+    assert stranger.messages[1].place == "33UVP4808649881"
+    assert stranger.messages[1].attachment is None
+
+    assert stranger.ask(interests={"1": ["s", "t/**", [AROUND_GRAZ], 0, 0]}) == {}
+    publish(session, LINZ, "left behind")
+    publish(session, GRAZ, "there")
+    received(stranger, "here", "by cell", "there")
+    assert stranger.ask(gone=[1]) == {}
+    entered = messages_of(stranger)
+    publish(session, GRAZ, "too late")
+    wait_for(lambda: messages_of(stranger) > entered, "it has passed the router")
+    assert stranger.ask(interests={"9": ["s", "t/**", [AROUND_GRAZ], 0, 0]}) == {}
+    publish(session, GRAZ, "in time")
+    received(stranger, "here", "by cell", "there", "in time")
+    assert stranger.messages[-1].ids == [9]
+
+    def sessions() -> int:
+        return int(statuses(stranger.session)[stranger.nid]["sessions"])
+
+    before = sessions()
+    stranger.leave()
+    wait_for(lambda: sessions() == before - 1, "the slot is free")
+    assert stranger.ask(reset=True)["registered"] is False
+    wait_for(lambda: stranger.news, "it is told so")
+    assert stranger.news == [{**json.loads(example("json", "gone-news")), "tag": stranger.tag}]
+
+
+def test_messages_for_one_subscriber_come_on_its_own_key(
+    home: RouterProcess, session: LocationSession
+) -> None:
+    with Client(home.endpoint) as stranger:
+        zid = str(stranger.session.zid())
+        stranger.register(zid)
+        inbox = Inbox()
+        stranger.session.declare_subscriber(key("own", zid, 5), inbox)
+        interest = ["s", "t/*", [AROUND_LINZ], 0, 0]
+        stranger.ask(interests={"5": interest})
+        publish(session, LINZ, "one")
+        (sample,) = inbox.wait(1)
+        assert foreign.Message.read(sample).ids == [5]
+        stranger.ask(interests={"6": interest})
+        publish(session, LINZ, "two")
+        received(stranger, "two")
+        assert stranger.messages[0].ids == [5, 6]
+
+
+def test_a_stranger_publishes(session: LocationSession, stranger: Client) -> None:
+    inbox, fleet, everywhere = Inbox(), Inbox(), Inbox()
+    session.declare_subscriber("**", inbox, location_shape=Circle(LINZ, 5000))
+    session.declare_subscriber("@fleet/*", fleet, location_shape=Circle(LINZ, 5000))
+    session.declare_subscriber("t/*", everywhere)
+    native: Any = stranger.session.declare_publisher("t/a")
+    wait_for(lambda: native.matching_status.matching, "Zenoh knows of the native subscriber")
+    here, by_cell, _ = (line.split("/", 5)[-1].split("/")[0] for line in
+                        example("keys", "publish").split())  # fmt: skip
+    stranger.put("-", here, "t/a", "not registered", attachment=b"its own")
+    stranger.put(stranger.slot, by_cell, "t/a", "registered")
+    place = foreign.framed(point(48.3, 14.3))
+    stranger.put(f"{stranger.slot}r", "-", "~@fleet/7", "in the attachment", attachment=place)
+    (third,) = fleet.wait(1)
+    first, second = inbox.wait(2)
+    assert inbox.texts() == ["not registered", "registered"]
+    assert fleet.texts() == ["in the attachment"]
+    assert (first.location, str(first.key_expr)) == (LINZ, "t/a")
+    assert first.attachment.to_bytes() == b"its own"
+    assert str(second.location_key) == "$zla_m_33UVP4808649881"
+    assert (third.location, str(third.key_expr)) == (LINZ, "@fleet/7")
+    assert third.attachment is None
+    everywhere.wait(2)
+    assert everywhere.texts() == ["not registered", "registered"]
+    assert everywhere.items[0].location == LINZ
+
+
+def test_a_native_subscriber_reads_the_place(home: RouterProcess, session: LocationSession) -> None:
+    with native_client(home.endpoint) as native:
+        samples = native.declare_subscriber("t/a")
+        session.declare_position_handler(0, lambda: LINZ)
+        wait_for(lambda: session.declare_publisher("t/a").matching_status.matching, "it listens")
+        publish(session, LINZ, "plain")
+        assert marked(samples.recv().attachment) == ((48.3, 14.3), b"mine")
+
+
+def test_a_stranger_answers_gets(session: LocationSession, stranger: Client) -> None:
+    interests = json.loads(example("json", "ask"))["interests"]
+    stranger.ask(interests=interests)
+    (reply,) = session.get("t/*", location_shape=Circle(LINZ, 100), attachment="for you")
+    assert reply.ok.payload.to_string() == "21.5"
+    assert (str(reply.ok.key_expr), reply.ok.location) == ("t/*", LINZ)
+    assert reply.ok.attachment.to_bytes() == b"sensor 7"
+    (query,) = stranger.queries
+    assert (query["topic"], query["ids"], query["attachment"]) == ("t/*", [2], b"for you")
+    assert list(session.get("t/*", location_shape=Circle(GRAZ, 100))) == []
+    assert len(stranger.queries) == 1
+
+
+def test_a_stranger_asks_an_area(session: LocationSession, stranger: Client) -> None:
+    heard: list[Any] = []
+
+    def answer(query: Any) -> None:
+        with query:
+            heard.append(query.attachment.to_string())
+            query.reply("t/last", "22.1", attachment="mine", location=LINZ)
+
+    session.declare_queryable("t/last", answer, location_shape=Circle(LINZ, 10))
+    document = json.loads(example("json", "get"))
+    (reply,) = stranger.get(GET_LINZ, "t/**", **document)
+    assert reply.ok is not None
+    assert (str(reply.ok.key_expr), reply.ok.payload.to_string()) == ("t/last", "22.1")
+    assert marked(reply.ok.attachment) == ((48.3, 14.3), b"mine")
+    assert heard == ["my own"]
+    (refused,) = stranger.get("zla_m_nonsense", "t/**")
+    assert refused.err is not None
+    assert refused.err.payload.to_string().startswith("zenoh-la: ")
+
+
+def test_a_stranger_is_told_who_listens(session: LocationSession, stranger: Client) -> None:
+    here = example("keys", "publish").split()[1].split("/")[5]
+    watch = ["s", "watched/topic", here]
+    assert stranger.ask(watch={"7": watch}) == {"watch": {"7": False}}
+    assert stranger.ask(matching=watch) == {"matching": False}
+    area = session.declare_subscriber("watched/*", Inbox(), location_shape=Circle(LINZ, 10))
+    wait_for(lambda: len(stranger.news) >= 1, "news")
+    assert stranger.ask(matching=watch) == {"matching": True}
+    area.undeclare()
+    wait_for(lambda: len(stranger.news) >= 2, "more news")
+    shown = json.loads(example("json", "watch-news"))
+    assert stranger.news[1] == {**shown, "tag": stranger.tag}
+    assert stranger.news[0]["watch"] == {"7": True}
+
+
+def known(node: Node, nid: str) -> int | None:
+    """The version in which a router knows a node's advert."""
+    found: int | None = statuses(node.session)[nid]["nodes"].get(node.nid)
+    return found
+
+
+def test_a_strange_node(home: RouterProcess, session: LocationSession) -> None:
+    with Node(home.endpoint, NID) as node, Node(home.endpoint, "0c55e1aa") as second:
+        (nid,) = [n for n, s in statuses(node.session).items() if s["zid"] == home.zid]
+        node.change({"0": ["s", "t/**", [AROUND_LINZ], 0]}, [])
+        wait_for(lambda: known(node, nid) == 1, "its advert is known")
+        publish(session, GRAZ, "not there")
+        publish(session, LINZ, "for one")
+        wait_for(lambda: len(node.messages), "a message")
+        ((at, message),) = node.messages
+        assert at == key("one", NID)
+        assert (message.payload, message.topic, message.place) == ("for one", "t/a", (48.3, 14.3))
+        assert (message.attachment, message.ids) == (b"mine", [])
+
+        second.change({"7": ["s", "t/a", [AROUND_LINZ], 0]}, [])
+        second.heartbeat()
+        wait_for(lambda: known(second, nid) == 1, "the second one's too")
+        publish(session, LINZ, "for many")
+        wait_for(lambda: len(node.messages) == 2 and len(second.messages) == 1, "two copies")
+        assert node.messages[1] == second.messages[0]
+        assert node.messages[1][0] == key("many", "0c55e1aa", NID)
+
+        node.change({"1": ["q", "t/last", [GET_LINZ.replace("_g_", "_q_")], 0]}, [0])
+        second.token.undeclare()
+        wait_for(lambda: known(node, nid) == 2 and known(second, nid) is None, "changes")
+        (reply,) = session.get("t/last", location_shape=Circle(LINZ, 10))
+        assert (reply.ok.payload.to_string(), reply.ok.location) == ("from a node", LINZ)
+        assert (node.asked[0]["topic"], node.asked[0]["only"]) == ("t/last", 1)
+        publish(session, LINZ, "nobody wants it")
+        node.change({"2": ["s", "fence", [AROUND_LINZ], 0]}, [])
+        wait_for(lambda: known(node, nid) == 3, "another change")
+        session.put("fence", "the last")
+        wait_for(lambda: node.messages[-1][1].payload == "the last", "the fence")
+        assert (len(node.messages), len(second.messages)) == (3, 1)
+
+
+def test_a_strange_node_reaches_a_routers_sessions(
+    home: RouterProcess, session: LocationSession
+) -> None:
+    inbox = Inbox()
+
+    def answer(query: Any) -> None:
+        with query:
+            query.reply("t/last", "from a session", location=LINZ)
+
+    session.declare_subscriber("t/*", inbox, location_shape=Circle(LINZ, 5000))
+    session.declare_queryable("t/last", answer, location_shape=Circle(LINZ, 5000))
+    with Node(home.endpoint, NID) as node:
+        (nid,) = [n for n, s in statuses(node.session).items() if s["zid"] == home.zid]
+        state = node.state_of(nid)
+        assert state["v"] >= 1
+        entries = sorted(entry[:2] + entry[3:] for entry in state["set"].values())
+        assert entries == [["q", "t/last", 0], ["s", "t/*", 0]]
+        node.put(nid, point(47.07, 15.44), "t/a", "not there")
+        node.put(nid, point(48.3, 14.3), "t/a", "from a node")
+        (sample,) = inbox.wait(1)
+        assert (sample.payload.to_string(), sample.location) == ("from a node", LINZ)
+        (reply,) = node.get(nid, topic="t/last", chunk=GET_LINZ)
+        assert reply.ok is not None
+        assert reply.ok.payload.to_string() == "from a session"
+        assert marked(reply.ok.attachment) == ((48.3, 14.3), None)
