@@ -31,10 +31,12 @@ Open = Callable[[ExitStack], Opened]
 
 @dataclass(frozen=True)
 class Network:
-    """A network that is up; sessions come and go."""
+    """A network that is up; sessions come and go. ``routers`` counts the location-aware ones."""
 
     name: str
     open: Open
+    endpoints: tuple[str, ...] = ()
+    routers: int = 0
 
     @contextmanager
     def sessions(self) -> Iterator[Opened]:
@@ -71,7 +73,7 @@ def network(name: str) -> Iterator[Network]:
             observer = stack.enter_context(native_client(endpoints[0]))
             return Opened(sessions, observer, kinds.count("L"))
 
-        yield Network(name, opened)
+        yield Network(name, opened, tuple(endpoints), kinds.count("L"))
 
 
 def _at(home: str, endpoints: list[str]) -> zenoh_la.LocationSession:
