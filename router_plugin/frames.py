@@ -252,7 +252,10 @@ def given(attachment: Any) -> zenoh.ZBytes | None:
     """What an application gives as its attachment: anything that Zenoh takes for bytes."""
     if attachment is None or isinstance(attachment, zenoh.ZBytes):
         return attachment  # Zenoh makes no ZBytes of a ZBytes
-    return zenoh.ZBytes(attachment)
+    try:
+        return zenoh.ZBytes(attachment)
+    except TypeError as exc:
+        raise TypeError(f"argument 'attachment': {exc}") from None
 
 
 def split(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
 from zenoh_la.encoders import Location
@@ -133,6 +134,17 @@ def ingress(nid: str, slot: int | str, chunk: str, topic: str) -> str:
 def ingress_get(nid: str, slot: int | str, chunk: str, topic: str) -> str:
     """Where a session asks an area."""
     return _checked(f"{ROOT}/get/{nid}/{slot}/{chunk}/{escaped(topic)}", topic)
+
+
+def own_reply(location: bytes, topic: str) -> str:
+    """Where a session hands itself a reply: one key per topic and place."""
+    place = blake2b(location, digest_size=8).hexdigest()
+    return _checked(f"{ROOT}/own/at/{place}/{topic}", topic)
+
+
+def topic_of_reply(key: str) -> str:
+    """The topic of a reply that a session handed itself."""
+    return key.split("/", 5)[5]
 
 
 def _checked(key: str, topic: str) -> str:

@@ -141,8 +141,8 @@ class Passing:
         self._query.drop()
 
 
-def pass_back(query: zenoh.Query, reply: zenoh.Reply) -> None:
-    """A reply to the one who asked, with all that it came with."""
+def pass_back(query: zenoh.Query, reply: zenoh.Reply, key: str | None = None) -> None:
+    """A reply to the one who asked, with all that it came with; on another key if one is given."""
     try:
         sample = reply.ok
         if sample is None:
@@ -151,7 +151,7 @@ def pass_back(query: zenoh.Query, reply: zenoh.Reply) -> None:
             query.reply_err(error.payload, encoding=error.encoding)
         elif sample.kind == zenoh.SampleKind.PUT:
             query.reply(
-                sample.key_expr,
+                sample.key_expr if key is None else key,
                 sample.payload,
                 encoding=sample.encoding,
                 express=sample.express,
@@ -160,7 +160,7 @@ def pass_back(query: zenoh.Query, reply: zenoh.Reply) -> None:
             )
         else:
             query.reply_del(
-                sample.key_expr,
+                sample.key_expr if key is None else key,
                 express=sample.express,
                 attachment=sample.attachment,
                 timestamp=sample.timestamp,
@@ -234,7 +234,8 @@ class Queries:
         mine = _of_sessions(found)
         if ask.only >= 0:
             owner = self._advert.owner(ask.only)
-            mine = {o: i for o, i in mine.items() if o == owner}
+            # It may be gone, and another one be there that the asking node has not heard of.
+            mine = {o: i for o, i in mine.items() if o == owner} or mine
         elif ask.target == ALL_COMPLETE:
             mine = chosen(mine, ask, locations)
         self._pass_on(passing, ask, None if own is None else zenoh.ZBytes(own), mine)

@@ -1,16 +1,16 @@
 """Location-aware sessions: `zenoh.Session` with places.
 
 `location_session` is the session, put together from `publishing`, `subscribing` and `querying`; the
-handles it gives out are in `publisher`, `subscriber`, `query`, `queryable` and `asking`. Below
+handles it gives out are in `publisher`, `subscriber`, `query`, `queryable` and `querier`. Below
 these, `core` joins the parts: `position` and `mobility` (where the session is), `places` (from
 arguments to location keys), `membership` and `home` (the node it belongs to), `local` and
 `handlers` (how things reach the application).
 """
 
-from zenoh_la.session.asking import Querier
 from zenoh_la.session.location_session import LocationSession, open  # noqa: A004 - as in zenoh
 from zenoh_la.session.matching import MatchingListener, MatchingStatus
 from zenoh_la.session.publisher import Publisher
+from zenoh_la.session.querier import Querier
 from zenoh_la.session.query import LocatedQuery
 from zenoh_la.session.queryable import Queryable
 from zenoh_la.session.samples import LocatedReply, LocatedSample

@@ -1,16 +1,18 @@
-"""Getting from an area: `get` and queriers.
+"""Getting from an area.
 
 A located get is a native get of a queryable that only this session sees. Handlers, timeouts and
-cancellation are thereby Zenoh's own; behind that queryable the node is asked, and replies are
-consolidated per topic and place on their way back.
+cancellation are thereby Zenoh's own; behind that queryable the node is asked. It replies on one key
+per topic and place, so that consolidation is Zenoh's own too, and two places are two replies.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Self
+from typing import Any
 
 import zenoh
 
@@ -27,50 +29,47 @@ from zenoh_la.router_plugin.queries import (
     pass_back,
 )
 from zenoh_la.session import handlers
-from zenoh_la.session.core import Core, locality, topic_of
+from zenoh_la.session.core import Core, check_kind, locality, topic_of
 from zenoh_la.session.home import Home
 from zenoh_la.session.local import LOCAL
-from zenoh_la.session.matching import listen, status_now
 from zenoh_la.session.places import Where
-from zenoh_la.session.samples import LocatedReply
+from zenoh_la.session.samples import LocatedReply, as_seen, of_own
 
-_KEY = f"{protocol.ROOT}/own/get"
+log = logging.getLogger("zenoh_la")
+
+KEY = f"{protocol.ROOT}/own/get"
+HERE: dict[str, Any] = {
+    "accept_replies": zenoh.ReplyKeyExpr.ANY,
+    "allowed_destination": LOCAL,
+}
+"""How the queryable that only this session sees is asked."""
 _MORE_TIME_S = 1.0
 
 
 def seen(core: Core, reply: zenoh.Reply) -> zenoh.Reply | LocatedReply:
     """A reply as it is, or located if it carries a place."""
     sample = reply.ok
-    if sample is None or frames.split_plain(sample.attachment) is None:
+    if sample is None:
         return reply
-    return LocatedReply(reply, core.places)
+    found = as_seen(sample, core.places)
+    if found is sample:
+        return reply
+    return LocatedReply(reply, found, reply.replier_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """All that a get says, as the application said it."""
+    """What a get says, as the application said it, save for what travels as it is."""
 
     topic: str
     parameters: zenoh.Parameters
     chunk: str
     target: Any
-    consolidation: Any
     accept_replies: Any
     timeout_s: float
-    payload: Any
-    encoding: Any
-    attachment: Any
+    attachment: zenoh.ZBytes | None
     destination: int
-    options: dict[str, Any]
-
-    @property
-    def mode(self) -> zenoh.ConsolidationMode:
-        mode = getattr(self.consolidation, "mode", self.consolidation)
-        modes = zenoh.ConsolidationMode
-        if mode is None or mode == modes.AUTO:
-            return modes.NONE if "_time" in self.parameters else modes.LATEST
-        found: zenoh.ConsolidationMode = mode
-        return found
+    quality: dict[str, Any]
 
     def ask(self) -> Ask:
         target = BEST
@@ -83,44 +82,6 @@ class Get:
         return Ask("", "", target, timeout_ms, any_key)
 
 
-class Consolidation:
-    """Of replies on one topic from one place, the newest; two places are two replies."""
-
-    def __init__(self, mode: zenoh.ConsolidationMode, query: zenoh.Query) -> None:
-        self._mode = mode
-        self._query = query
-        self._lock = threading.Lock()
-        self._newest: dict[tuple[str, bytes], zenoh.Reply] = {}
-
-    def take(self, reply: zenoh.Reply) -> None:
-        sample = reply.ok
-        if sample is None or self._mode == zenoh.ConsolidationMode.NONE:
-            pass_back(self._query, reply)
-            return
-        parts = frames.split_plain(sample.attachment)
-        place = frames.NOWHERE if parts is None else parts[0].location
-        at = (str(sample.key_expr), place)
-        with self._lock:
-            old = self._newest.get(at)
-            if old is not None and not _is_newer(sample, old.ok):
-                return
-            self._newest[at] = reply
-        if self._mode == zenoh.ConsolidationMode.MONOTONIC:
-            pass_back(self._query, reply)
-
-    def end(self) -> None:
-        if self._mode == zenoh.ConsolidationMode.LATEST:
-            for reply in self._newest.values():
-                pass_back(self._query, reply)
-        self._query.drop()
-
-
-def _is_newer(sample: zenoh.Sample, old: zenoh.Sample | None) -> bool:
-    if sample.timestamp is None:
-        return False
-    return old is None or old.timestamp is None or not old.timestamp >= sample.timestamp
-
-
 class Asking:
     """The located gets of a session."""
 
@@ -131,13 +92,19 @@ class Asking:
         self._gets: dict[int, Get] = {}
         self._queryable: Any = None
 
-    def get(self, get: Get, handler: Any, cancellation_token: Any) -> Any:
+    def get(self, get: Get, ask: Callable[..., Any], handler: Any, options: dict[str, Any]) -> Any:
+        """Begins a get.
+
+        Args:
+            ask: what Zenoh does for one: `zenoh.Session.get` or `zenoh.Querier.get`, of `KEY`.
+            options: what travels as it is, and what says how it is to travel.
+        """
         core = self._core
         core.membership.join()
         with self._lock:
             if self._queryable is None:
                 self._queryable = core.session.declare_queryable(
-                    _KEY,
+                    KEY,
                     zenoh.handlers.Callback(self._on_query, indirect=False),
                     allowed_origin=LOCAL,
                 )
@@ -145,19 +112,11 @@ class Asking:
         self._gets[number] = get
 
         def change(reply: zenoh.Reply) -> LocatedReply:
-            return LocatedReply(reply, core.places)
+            sample = reply.ok
+            return LocatedReply(reply, None if sample is None else of_own(sample, core.places))
 
         try:
-            given = core.session.get(
-                _KEY,
-                handlers.adapted(handler, change),
-                timeout=get.timeout_s,
-                consolidation=zenoh.ConsolidationMode.NONE,
-                accept_replies=zenoh.ReplyKeyExpr.ANY,
-                attachment=str(number),
-                allowed_destination=LOCAL,
-                cancellation_token=cancellation_token,
-            )
+            given = ask(handlers.adapted(handler, change), attachment=str(number), **options)
         finally:
             self._gets.pop(number, None)
         return handlers.shown(given, change)
@@ -168,27 +127,46 @@ class Asking:
         if get is None:
             query.drop()
             return
-        result = Consolidation(get.mode, query)
+
+        def take(reply: zenoh.Reply) -> None:
+            _hand_over(query, reply)
 
         def send(home: Home) -> None:
             who = protocol.sender(home.slot, get.destination)
-            user = frames.given(get.attachment)
             key = protocol.ingress_get(home.nid, who, get.chunk, get.topic)
+            end = frames.ending(get.ask().write())
             self._core.session.get(
                 zenoh.Selector(key, get.parameters),
-                zenoh.handlers.Callback(result.take, result.end, indirect=False),
+                zenoh.handlers.Callback(take, query.drop, indirect=False),
                 target=zenoh.QueryTarget.ALL,
                 consolidation=zenoh.ConsolidationMode.NONE,
                 accept_replies=zenoh.ReplyKeyExpr.ANY,
                 timeout=get.timeout_s + _MORE_TIME_S,
-                payload=get.payload,
-                encoding=get.encoding,
-                attachment=frames.attached(user, frames.ending(get.ask().write())) + frames.MAGIC,
+                payload=query.payload,
+                encoding=query.encoding,
+                source_info=query.source_info,
+                attachment=frames.attached(get.attachment, end) + frames.MAGIC,
                 allowed_destination=home.locality,
-                **get.options,
+                **get.quality,
             )
 
         self._core.membership.send(send)
+
+
+def _hand_over(query: zenoh.Query, reply: zenoh.Reply) -> None:
+    """Passes a reply on to the get of this session, on a key that tells its place."""
+    sample = reply.ok
+    if sample is None:
+        pass_back(query, reply)
+        return
+    parts = frames.split_plain(sample.attachment)
+    place = frames.NOWHERE if parts is None else parts[0].location
+    try:
+        key = protocol.own_reply(place, str(sample.key_expr))
+    except LocationKeyError as exc:
+        log.warning("a reply is lost: %s", exc)
+        return
+    pass_back(query, reply, key)
 
 
 def area_chunk(core: Core, where: Where) -> str:
@@ -208,97 +186,15 @@ def area_chunk(core: Core, where: Where) -> str:
     return chunk
 
 
-class Querier:
-    """Like `zenoh.Querier`, of an area."""
-
-    def __init__(
-        self, asking: Asking, core: Core, topic: str, where: Where, **options: Any
-    ) -> None:
-        self._asking = asking
-        self._core = core
-        self._topic = topic
-        self._where = where
-        self._options = options
-        self._id = core.session.id
-        self._undeclared = False
-
-    @property
-    def id(self) -> zenoh.EntityGlobalId:
-        self._check()
-        return self._id
-
-    @property
-    def key_expr(self) -> zenoh.KeyExpr:
-        self._check()
-        return zenoh.KeyExpr(self._topic)
-
-    @property
-    def accept_replies(self) -> zenoh.ReplyKeyExpr:
-        self._check()
-        given: zenoh.ReplyKeyExpr | None = self._options["accept_replies"]
-        return zenoh.ReplyKeyExpr.DEFAULT if given is None else given
-
-    def _check(self) -> None:
-        if self._undeclared:
-            raise zenoh.ZError("Undeclared querier")
-
-    def get(
-        self,
-        handler: Any = None,
-        *,
-        parameters: Any = None,
-        payload: Any = None,
-        encoding: Any = None,
-        attachment: Any = None,
-        source_info: zenoh.SourceInfo | None = None,
-        cancellation_token: Any = None,
-        timestamp_instrumentation: Any = None,
-    ) -> Any:
-        self._check()
-        own = dict(self._options)
-        options = {
-            **own.pop("options"),
-            "source_info": source_info,
-            "timestamp_instrumentation": timestamp_instrumentation,
-        }
-        given = parameters if isinstance(parameters, zenoh.Parameters) else None
-        get = Get(
-            topic=self._topic,
-            parameters=zenoh.Parameters(parameters) if given is None else given,
-            chunk=area_chunk(self._core, self._where),
-            payload=payload,
-            encoding=encoding,
-            attachment=attachment,
-            options=options,
-            **own,
-        )
-        return self._asking.get(get, handler, cancellation_token)
-
-    def _watched(self) -> list[Any]:
-        return ["q", self._topic, area_chunk(self._core, self._where)]
-
-    @property
-    def matching_status(self) -> Any:
-        """Whether any queryable's area meets this one's."""
-        self._check()
-        return status_now(self._core, self._watched())
-
-    def declare_matching_listener(self, handler: Any = None) -> Any:
-        self._check()
-        return listen(self._core, self._watched, handler)
-
-    def undeclare(self) -> None:
-        self._check()
-        self._undeclared = True
-
-    def __enter__(self) -> Self:
-        self._check()
-        return self
-
-    def __exit__(self, *_args: Any, **_kwargs: Any) -> None:
-        self.undeclare()
-
-
-def checked(topic: Any, allowed_destination: Any) -> tuple[str, int]:
-    """Topic and destination of a get."""
-    return topic_of(topic), locality("allowed_destination", allowed_destination)
+def checked(
+    topic: Any, target: Any, accept_replies: Any, allowed_destination: Any
+) -> dict[str, Any]:
+    """Those arguments of a get that Zenoh does not see as they are; raises its own errors."""
+    check_kind("target", target, zenoh.QueryTarget)
+    check_kind("accept_replies", accept_replies, zenoh.ReplyKeyExpr)
+    return {
+        "topic": topic_of(topic),
+        "target": target,
+        "accept_replies": accept_replies,
+        "destination": locality("allowed_destination", allowed_destination),
+    }

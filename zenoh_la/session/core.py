@@ -44,15 +44,19 @@ _HERE = zenoh.Locality.SESSION_LOCAL
 _MAX_HEADERS = 4096
 
 
+def check_kind(argument: str, value: Any, *kinds: type) -> None:
+    """Refuses an argument of Zenoh's as Zenoh does, at the call; None stands for its default."""
+    if value is not None and not isinstance(value, kinds):
+        problem = f"'{type(value).__name__}' object cannot be converted to '{kinds[0].__name__}'"
+        raise TypeError(f"argument '{argument}': {problem}")
+
+
 def locality(argument: str, given: zenoh.Locality | None) -> int:
     """Zenoh's locality as the protocol numbers it."""
+    check_kind(argument, given, zenoh.Locality)
     if given is None or given == zenoh.Locality.ANY:
         return ANY
-    if given == zenoh.Locality.REMOTE:
-        return REMOTE
-    if given == _HERE:
-        return LOCAL
-    raise ArgumentError(argument, given, "must be a zenoh.Locality")
+    return REMOTE if given == zenoh.Locality.REMOTE else LOCAL
 
 
 def topic_of(key_expr: Any) -> str:

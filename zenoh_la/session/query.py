@@ -37,17 +37,23 @@ class LocatedQuery:
         self._core = core
         self._precision = precision
         self._ask = Ask.read(header)
+        self._key_expr = zenoh.KeyExpr(self._ask.topic)
         self._user = user
 
-    @cached_property
+    def _check(self) -> None:
+        """Raises Zenoh's own error if it was dropped."""
+        _ = self._query.key_expr
+
+    @property
     def key_expr(self) -> zenoh.KeyExpr:
-        return zenoh.KeyExpr(self._ask.topic)
+        self._check()
+        return self._key_expr
 
     @property
     def selector(self) -> zenoh.Selector:
         return zenoh.Selector(self.key_expr, self.parameters)
 
-    @cached_property
+    @property
     def parameters(self) -> zenoh.Parameters:
         found = self._query.parameters
         if not self._ask.any_key:
@@ -64,6 +70,7 @@ class LocatedQuery:
 
     @property
     def attachment(self) -> zenoh.ZBytes | None:
+        self._check()
         return None if self._user is None else zenoh.ZBytes(self._user)
 
     @property
@@ -102,6 +109,7 @@ class LocatedQuery:
         return False
 
     def accepts_replies(self) -> zenoh.ReplyKeyExpr:
+        self._check()
         if self._ask.any_key:
             return zenoh.ReplyKeyExpr.ANY
         return zenoh.ReplyKeyExpr.MATCHING_QUERY
@@ -164,8 +172,11 @@ class LocatedQuery:
 
     def _checked(self, key_expr: Any) -> Any:
         if not self._ask.any_key and not self.key_expr.intersects(key_expr):
-            problem = f"cannot reply on `{key_expr}` to a query for `{self.key_expr}`"
-            raise zenoh.ZError(problem)
+            raise zenoh.ZError(
+                f"Attempted to reply on `{key_expr}`, which does not intersect with query "
+                f"`{self.key_expr}`, despite query only allowing replies on matching key "
+                "expressions"
+            )
         return key_expr
 
     def _located(
@@ -197,5 +208,5 @@ class LocatedQuery:
     def __exit__(self, *_args: Any, **_kwargs: Any) -> None:
         self._query.__exit__(*_args, **_kwargs)
 
-    def __str__(self) -> str:
-        return str(self.selector)
+    def __repr__(self) -> str:
+        return f'Query {{ selector: "{self.selector}" }}'  # Zenoh's error if it was dropped

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import zenoh
 
 from zenoh_la.encoders import Precision
+from zenoh_la.router_plugin import frames
 from zenoh_la.session import asking, handlers, queryable
-from zenoh_la.session.asking import Asking, Get, Querier
+from zenoh_la.session.asking import Asking, Get
 from zenoh_la.session.base import SessionBase
 from zenoh_la.session.core import topic_of
 from zenoh_la.session.places import Wanted, Where
+from zenoh_la.session.querier import AreaQuerier, Querier
 from zenoh_la.values import Shape
 
 
@@ -74,43 +77,44 @@ class Querying(SessionBase):
         precision: Precision = Precision.POINT,
     ) -> Any:
         """Like `zenoh.Session.get`; with an area, from queryables whose area meets it."""
-        options = {
+        quality = {
             "congestion_control": congestion_control,
             "priority": priority,
             "express": express,
-            "source_info": source_info,
-            "timestamp_instrumentation": timestamp_instrumentation,
         }
-        asked = {
-            "target": target,
-            "consolidation": consolidation,
-            "accept_replies": accept_replies,
+        options: dict[str, Any] = {
             "payload": payload,
             "encoding": encoding,
-            "attachment": attachment,
+            "source_info": source_info,
+            "cancellation_token": cancellation_token,
+            "timestamp_instrumentation": timestamp_instrumentation,
+            **quality,
         }
         where = Where.of(location_shape, shape_data, precision)
         if where is None:
             return self._plain_get(selector, handler, {
+                "target": target,
+                "consolidation": consolidation,
+                "accept_replies": accept_replies,
                 "timeout": timeout,
+                "attachment": attachment,
                 "allowed_destination": allowed_destination,
-                "cancellation_token": cancellation_token,
-                **asked,
                 **options,
             })  # fmt: skip
         self._check_open()
         chosen = selector if isinstance(selector, zenoh.Selector) else zenoh.Selector(selector)
-        topic, destination = asking.checked(chosen.key_expr, allowed_destination)
         get = Get(
-            topic=topic,
             parameters=chosen.parameters,
             chunk=asking.area_chunk(self._core, where),
+            attachment=frames.given(attachment),
             timeout_s=self._core.timeout_s if timeout is None else timeout,
-            destination=destination,
-            options=options,
-            **asked,
+            quality=quality,
+            **asking.checked(chosen.key_expr, target, accept_replies, allowed_destination),
         )
-        return self._asking.get(get, handler, cancellation_token)
+        own = zenoh.Selector(asking.KEY, chosen.parameters)
+        options["consolidation"] = consolidation
+        ask = partial(self._zsession.get, own, timeout=get.timeout_s, **asking.HERE)
+        return self._asking.get(get, ask, handler, options)
 
     def _plain_get(self, selector: Any, handler: Any, options: dict[str, Any]) -> Any:
         def change(reply: zenoh.Reply) -> Any:
@@ -134,36 +138,32 @@ class Querying(SessionBase):
         location_shape: Wanted = Shape.NONE,
         shape_data: Mapping[str, Any] | None = None,
         precision: Precision = Precision.POINT,
-    ) -> Any:
+    ) -> Querier:
         """Like `zenoh.Session.declare_querier`; with an area, one that asks there."""
-        asked: dict[str, Any] = {
-            "target": target,
-            "consolidation": consolidation,
-            "accept_replies": accept_replies,
-        }
-        options: dict[str, Any] = {
+        quality: dict[str, Any] = {
             "congestion_control": congestion_control,
             "priority": priority,
             "express": express,
         }
         where = Where.of(location_shape, shape_data, precision)
         if where is None:
-            return self._zsession.declare_querier(
+            native = self._zsession.declare_querier(
                 key_expr,
+                target=target,
+                consolidation=consolidation,
+                accept_replies=accept_replies,
                 timeout=timeout,
                 allowed_destination=allowed_destination,
-                **asked,
-                **options,
+                **quality,
             )
+            return Querier(self._core, native)
         self._check_open()
-        topic, destination = asking.checked(key_expr, allowed_destination)
-        return Querier(
+        return AreaQuerier(
             self._asking,
             self._core,
-            topic,
             where,
-            timeout_s=self._core.timeout_s if timeout is None else timeout,
-            destination=destination,
-            options=options,
-            **asked,
+            self._core.timeout_s if timeout is None else timeout,
+            asking.checked(key_expr, target, accept_replies, allowed_destination),
+            consolidation,
+            quality,
         )

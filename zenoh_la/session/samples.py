@@ -8,7 +8,7 @@ from typing import Any
 import zenoh
 
 from zenoh_la.keys import LocationKey
-from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin import frames, protocol
 from zenoh_la.router_plugin.frames import Header
 from zenoh_la.session.places import Places
 from zenoh_la.values import Coordinates
@@ -105,13 +105,29 @@ def as_seen(sample: zenoh.Sample, places: Places) -> zenoh.Sample | LocatedSampl
     return LocatedSample(sample, header, parts[1], places)
 
 
+def of_own(sample: zenoh.Sample, places: Places) -> LocatedSample:
+    """The sample of a reply that this session handed itself."""
+    topic = protocol.topic_of_reply(str(sample.key_expr))
+    parts = frames.split_plain(sample.attachment)
+    if parts is not None:
+        return LocatedSample(sample, parts[0]._replace(topic=topic), parts[1], places)
+    header = Header(frames.NOWHERE, topic, 0, ())
+    user = None if sample.attachment is None else sample.attachment.to_bytes()
+    return LocatedSample(sample, header, user, places)
+
+
 class LocatedReply:
     """A reply to a located get; like `zenoh.Reply`, with a located sample."""
 
-    def __init__(self, reply: zenoh.Reply, places: Places) -> None:
+    def __init__(
+        self,
+        reply: zenoh.Reply,
+        sample: zenoh.Sample | LocatedSample | None,
+        replier_id: zenoh.EntityGlobalId | None = None,
+    ) -> None:
         self._reply = reply
-        sample = reply.ok
-        self._ok = None if sample is None else as_seen(sample, places)
+        self._ok = sample
+        self._replier_id = replier_id
 
     @property
     def ok(self) -> zenoh.Sample | LocatedSample | None:
@@ -127,7 +143,8 @@ class LocatedReply:
 
     @property
     def replier_id(self) -> zenoh.EntityGlobalId | None:
-        return self._reply.replier_id
+        """Who answered; None for a located get, as Zenoh has no way to pass that on."""
+        return self._replier_id
 
     def __repr__(self) -> str:
         return f"LocatedReply({self.result!r})"
