@@ -39,6 +39,7 @@ from zenoh_la.values import Coordinates, MgrsCell
 
 MAGIC = b"zlA1"
 _HAS_USER = 1
+_IS_GRANTED = 2
 _NOWHERE, _POINT, _MGRS, _BLOOM, _TEXT = range(5)
 _TWO_DOUBLES = struct.Struct("<dd")
 _MAX_BITS = 1 << 20
@@ -236,16 +237,25 @@ def unpack_header(header: bytes) -> Header:
         raise ProtocolError(header, f"is no header: {exc}") from exc
 
 
-def ending(header: bytes) -> bytes:
-    """What follows the user's attachment, if there is none: made once per route."""
-    return header + len(header).to_bytes(3, "little") + b"\x00"
+def ending(header: bytes, *, granted: bool = False) -> bytes:
+    """What follows the user's attachment, if there is none: made once per route.
+
+    Args:
+        granted: it comes straight from the publisher; whoever receives it matches it again.
+    """
+    return header + len(header).to_bytes(3, "little") + (b"\x02" if granted else b"\x00")
+
+
+def as_granted(end: bytes) -> bytes:
+    """The same ending for messages that come by a grant."""
+    return end[:-1] + bytes((end[-1] | _IS_GRANTED,))
 
 
 def attached(user: zenoh.ZBytes | None, end: bytes) -> bytes:
     """The whole attachment; ``end`` is from `ending`."""
     if user is None:
         return end
-    return user.to_bytes() + end[:-1] + b"\x01"
+    return user.to_bytes() + end[:-1] + bytes((end[-1] | _HAS_USER,))
 
 
 def given(attachment: Any) -> zenoh.ZBytes | None:
@@ -263,6 +273,16 @@ def split(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None]:
     if attachment is None:
         raise ProtocolError(None, "a message without a header")
     return _split(attachment.to_bytes())
+
+
+def split_delivered(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None, bool]:
+    """The same of a message on its last way, which may have come by a grant."""
+    if attachment is None:
+        raise ProtocolError(None, "a message without a header")
+    data = attachment.to_bytes()
+    if len(data) >= 4 and data[-1] & _IS_GRANTED:
+        return *_split(data[:-1] + bytes((data[-1] & ~_IS_GRANTED,))), True
+    return *_split(data), False
 
 
 def _split(data: bytes) -> tuple[bytes, bytes | None]:

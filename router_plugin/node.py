@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import zenoh
@@ -16,6 +16,7 @@ from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.chunks import located, located_all
+from zenoh_la.router_plugin.grants import Grants
 from zenoh_la.router_plugin.members import (
     Member,
     Members,
@@ -28,6 +29,7 @@ from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
 from zenoh_la.router_plugin.relay import Counters, Relay
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
+from zenoh_la.router_plugin.status import Status
 from zenoh_la.router_plugin.views import Views
 
 log = logging.getLogger("zenoh_la")
@@ -37,34 +39,6 @@ _WATCH_S = 0.01
 _MANY_TOPICS = 64
 """If more have changed, all who watch are looked after: comparing would cost more."""
 _ZID = re.compile("[0-9a-f]{1,32}")
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """What a node is doing, for people and for metrics.
-
-    Attributes:
-        nid: its id in the protocol.
-        zid: the Zenoh id of its session.
-        mode: whether it is a ``"router"`` for others, or a ``"session"`` that matches for itself.
-        sessions: how many belong to it.
-        interests: how many it knows of, other nodes' included.
-        version: of what it tells others of its own interests.
-        nodes: the others it knows, and which version of their interests.
-        counters: what it did since it started.
-    """
-
-    nid: str
-    zid: str
-    mode: str
-    sessions: int
-    interests: int
-    version: int
-    nodes: dict[str, int]
-    counters: Counters
-
-    def to_plain(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Node:
@@ -100,14 +74,17 @@ class Node:
             on_change=lambda topic: self._agenda.after(0.0, lambda: self._changed({topic})),
         )
         self._advert = Advert(session, self.nid, self._agenda)
-        self._views = Views(
-            session, self.nid, self._agenda, self._table, self._changed, self._refuse
-        )
         self._relay = Relay(
             session, self.nid, self._table, self._members, self._outlets, self.counters
         )
         self._queries = Queries(
             session, self.nid, self._table, self._members, self._advert, self.counters
+        )
+        self._grants = Grants(
+            session, self.nid, self._members, self._relay, self.counters, self._agenda
+        )
+        self._views = Views(
+            session, self.nid, self._agenda, self._table, self._changed, self._refuse
         )
         self._declared: list[Any] = []
         self._declare(serves_clients)
@@ -127,6 +104,11 @@ class Node:
         add(session.declare_subscriber(into, direct(on.on_ingress), allowed_origin=origin))
         add(session.declare_subscriber(protocol.one(nid), direct(on.on_egress)))
         add(session.declare_subscriber(protocol.many_for(nid), direct(on.on_egress)))
+        routes = self._grants
+        add(session.declare_subscriber(
+            protocol.route(nid, "*"), direct(routes.on_session), allowed_origin=origin
+        ))  # fmt: skip
+        add(session.declare_subscriber(protocol.route_at(nid), direct(routes.on_node)))
         asked = self._queries
         add(session.declare_queryable(gets, direct(asked.on_ingress), allowed_origin=origin))
         add(session.declare_queryable(protocol.one_get(nid), direct(asked.on_egress)))
@@ -154,6 +136,7 @@ class Node:
             len(self._table),
             self._advert.version,
             self._views.known(),
+            self._grants.stale,
             replace(self.counters),
         )
 
@@ -239,7 +222,8 @@ class Node:
             answer = {"error": str(exc)}
             if isinstance(exc, NotRegisteredError):
                 answer["registered"] = False  # it must say hello again
-        _answer(query, answer)
+        # In force when the caller goes on: also for those who put straight to others so far.
+        self._grants.when_ended(lambda: _answer(query, answer))
 
     def _obey(self, member: Member, request: Request) -> dict[str, Any]:
         """Does what a session asks, all of it or, if any of it is wrong, nothing."""
@@ -266,7 +250,8 @@ class Node:
     # Who listens
 
     def _changed(self, topics: set[str]) -> None:
-        """Interests in these topics changed: those who watch are told, soon."""
+        """Interests in these topics changed: grants are taken back, those who watch are told."""
+        self._grants.changed(topics)
         with self._lock:
             if not any(member.watches for member in self._members.all()):
                 return

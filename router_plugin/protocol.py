@@ -91,9 +91,25 @@ def status(nid: str) -> str:
     return f"{ROOT}/status/{nid}"
 
 
+def route(nid: str, slot: int | str) -> str:
+    """Where a session asks its node for the route of a publisher that stays."""
+    return f"{ROOT}/route/{nid}/{slot}"
+
+
+def route_at(nid: str) -> str:
+    """Where a node passes that question on."""
+    return f"{ROOT}/routeat/{nid}"
+
+
 def one(nid: str) -> str:
     """Messages to one node."""
     return f"{ROOT}/one/{nid}"
+
+
+def node_of(key: str) -> str | None:
+    """Whose key `one` made this one; None if it is another."""
+    start = f"{ROOT}/one/"
+    return key.removeprefix(start) if key.startswith(start) else None
 
 
 def one_get(nid: str) -> str:

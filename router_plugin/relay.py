@@ -59,7 +59,7 @@ class Counters:
     decided: int = 0
 
 
-class _Plan:
+class Plan:
     """A decided route: where copies of a message go, until an interest in its topic changes."""
 
     __slots__ = ("deliveries", "epoch", "forwards", "number", "outlet", "plain_end", "targets",
@@ -75,6 +75,11 @@ class _Plan:
         self.outlet: Outlet | Untold | None = None
         self.plain_end = b""
 
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing has changed since it was decided."""
+        return self.number == self.epoch.number
+
 
 class _Source:
     """A key on which a session publishes: who, what, and the routes of the places it was at."""
@@ -85,7 +90,7 @@ class _Source:
         self.sender = sender
         self.topic = topic
         self.packed = packed
-        self.plans: dict[bytes, _Plan] = {}
+        self.plans: dict[bytes, Plan] = {}
 
 
 def forward(
@@ -142,7 +147,7 @@ class Relay:
         self._counters = counters
         self._sources: dict[str, _Source] = {}
         self._decided = 0
-        self._egress: dict[bytes, _Plan] = {}
+        self._egress: dict[bytes, Plan] = {}
 
     def on_ingress(self, sample: zenoh.Sample) -> None:
         """A located message from one of this node's sessions."""
@@ -176,7 +181,7 @@ class Relay:
     def on_egress(self, sample: zenoh.Sample) -> None:
         """A located message from another node."""
         try:
-            header, user = frames.split(sample.attachment)
+            header, user, _ = frames.split_delivered(sample.attachment)
         except ProtocolError as exc:
             self._refuse(exc)
             return
@@ -190,7 +195,7 @@ class Relay:
             _remember(self._egress, header, plan, _MAX_PLANS)
         self._pass_on(sample, plan, None if user is None else zenoh.ZBytes(user))
 
-    def _pass_on(self, sample: zenoh.Sample, plan: _Plan, user: zenoh.ZBytes | None) -> None:
+    def _pass_on(self, sample: zenoh.Sample, plan: Plan, user: zenoh.ZBytes | None) -> None:
         session = self._session
         for key, end in plan.targets:
             forward(session, key, sample, frames.attached(user, end))
@@ -216,13 +221,23 @@ class Relay:
             self._sources[key] = source
         return source
 
-    def _decide_ingress(self, source: _Source, packed: bytes) -> _Plan:
-        sender, topic = source.sender, source.topic
+    def _decide_ingress(self, source: _Source, packed: bytes) -> Plan:
+        plan = self.route(source.sender, source.topic, packed)
+        self._counters.decided += 1
+        self._make_room()
+        _remember(source.plans, packed, plan, _MAX_PLACES)
+        return plan
+
+    def route(self, sender: Sender, topic: str, packed: bytes, *, onward: bool = True) -> Plan:
+        """Decides where a message goes; without ``onward`` only to this node's own sessions."""
         location = frames.location_of(packed)
         if location is None:
             raise ProtocolError(packed, "a located message without a place")
         check_position(topic, location)
-        plan = self._plan(topic, location, packed, sender, onward=sender.destination != LOCAL)
+        onward = onward and sender.destination != LOCAL
+        plan = self._plan(topic, location, packed, sender, onward=onward)
+        if not onward:
+            return plan
         if sender.destination == ANY:
             plan.outlet = self._outlets.get(topic)
             plan.plain_end = frames.ending(frames.pack_header(packed))
@@ -230,8 +245,6 @@ class Relay:
             # Its own session knows its messages, and keeps them from its subscribers.
             plan.outlet = self._outlets.get(topic)
             plan.plain_end = frames.ending(frames.pack_not_for(packed, self._nid, sender.slot))
-        self._make_room()
-        _remember(source.plans, packed, plan, _MAX_PLACES)
         return plan
 
     def _make_room(self) -> None:
@@ -241,20 +254,18 @@ class Relay:
             self._sources.clear()
             self._decided = 0
 
-    def _decide_egress(self, header: bytes) -> _Plan:
+    def _decide_egress(self, header: bytes) -> Plan:
         packed, topic, _, ids = frames.unpack_header(header)
-        location = frames.location_of(packed)
-        if location is None or ids:
+        if ids:
             raise ProtocolError(header, "is no header between nodes")
-        check_position(header, location)
         check_topic(topic)
-        return self._plan(topic, location, packed, Sender(None, ANY), onward=False)
+        self._counters.decided += 1
+        return self.route(Sender(None, ANY), topic, packed, onward=False)
 
     def _plan(
         self, topic: str, location: Location, packed: bytes, sender: Sender, *, onward: bool
-    ) -> _Plan:
-        self._counters.decided += 1
-        plan = _Plan(self._table.epoch(topic))
+    ) -> Plan:
+        plan = Plan(self._table.epoch(topic))
         takers = self._table.takers(topic, location, sender)
         plan.vetoed = takers.vetoed
         for slot, ids in takers.mine.items():
@@ -281,7 +292,7 @@ def _keys_to(nids: list[str]) -> list[zenoh.KeyExpr]:
     ]
 
 
-def _remember(plans: dict[bytes, _Plan], key: bytes, plan: _Plan, most: int) -> None:
+def _remember(plans: dict[bytes, Plan], key: bytes, plan: Plan, most: int) -> None:
     if len(key) > protocol.REMEMBERED_LENGTH:
         return
     if len(plans) >= most:

@@ -7,7 +7,8 @@ from typing import Self
 
 import zenoh
 
-from zenoh_la.router_plugin.node import Node, Status
+from zenoh_la.router_plugin.node import Node
+from zenoh_la.router_plugin.status import Status
 
 __all__ = ["Router", "Status"]
 

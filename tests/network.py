@@ -222,6 +222,8 @@ def converged(session: zenoh.Session, nodes: int) -> dict[str, dict[str, Any]]:
         for nid, document in all_of.items():
             if document["nodes"] != {n: v for n, v in newest.items() if n != nid}:
                 return {}
+            if document["stale"]:
+                return {}
         return all_of if len(all_of) == nodes else {}
 
     return wait_for(look, f"{nodes} nodes that know each other")

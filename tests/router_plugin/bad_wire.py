@@ -120,7 +120,7 @@ def _headers() -> list[bytes | None]:
         header(b"\x03\x00\x01\x41" + bytes(65), b"honest/a"),
         header(b"\x04" + bytes([len(area("s"))]) + area("s").encode(), b"honest/a"),
         header(b"\x05abc", b"honest/a"),
-        framed(linz + b"\x08honest/a", flags=2), framed(linz + b"\x08honest/a", flags=255),
+        framed(linz + b"\x08honest/a", flags=4), framed(linz + b"\x08honest/a", flags=255),
         framed(linz + b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), framed(b"\xff" * 100_000),
     ]  # fmt: skip
 

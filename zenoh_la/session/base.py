@@ -9,7 +9,7 @@ from typing import Any, Self
 import zenoh
 
 from zenoh_la.encoders import BloomDomain
-from zenoh_la.router_plugin.node import Status
+from zenoh_la.router_plugin.status import Status
 from zenoh_la.session.core import Core
 from zenoh_la.session.position import PositionHandler
 from zenoh_la.values import Coordinates

@@ -19,6 +19,8 @@ from zenoh_la.errors import (
 from zenoh_la.keys import Role, check_topic
 from zenoh_la.router_plugin import documents, frames
 from zenoh_la.router_plugin.chunks import located_all
+from zenoh_la.router_plugin.frames import Header
+from zenoh_la.router_plugin.match import locations_match
 from zenoh_la.router_plugin.protocol import (
     ANY,
     LOCAL,
@@ -35,6 +37,7 @@ from zenoh_la.session.membership import Membership
 from zenoh_la.session.mobility import Mobility
 from zenoh_la.session.places import Places, Where
 from zenoh_la.session.position import PositionSource
+from zenoh_la.session.routes import Routes
 from zenoh_la.session.samples import LocatedSample
 from zenoh_la.values import Coordinates
 
@@ -109,6 +112,8 @@ class Core:
         self.mobility = Mobility(self._move, lambda: self.has_mobile_claims)
         self.position = PositionSource(self.mobility.wake)
         self.mobility.follow(self.position)
+        self.routes = Routes()
+        self._rechecked: dict[bytes, tuple[Interest, bool]] = {}
         self._claims: dict[int, tuple[Claim, Interest]] = {}
         self._mobile: set[int] = set()
         self._headers: dict[bytes, tuple[int, tuple[int, ...]]] = {}
@@ -174,6 +179,7 @@ class Core:
         return None if position is None else self.places.position_chunk(position, precision)
 
     def close(self) -> None:
+        self.routes.close()
         """Closes the session under whatever waits for an answer, so that nothing holds it up."""
         self.mobility.stop()
         self.membership.stop()
@@ -190,8 +196,9 @@ class Core:
                 document = documents.read(sample.payload)
                 if document.get("tag") == home.tag:
                     self.membership.on_news(document, home)
+                    self.routes.told(document)
                 return
-            header, _ = frames.split(attachment)
+            header, _, _ = frames.split_delivered(attachment)
             found = self._headers.get(header)
             if found is None:
                 parsed = frames.unpack_header(header)
@@ -212,17 +219,39 @@ class Core:
             if key is not None:
                 forward(self.session, key, sample, attachment, _HERE)
 
-    def received(self, sample: zenoh.Sample) -> LocatedSample | None:
-        """A sample on a subscriber's own key; None if it is not from a node of this session."""
+    def received(self, number: int, sample: zenoh.Sample) -> LocatedSample | None:
+        """A sample on a subscriber's own key; None if it is not meant for it (any more)."""
         try:
-            header, user = frames.split(sample.attachment)
+            header, user, granted = frames.split_delivered(sample.attachment)
             parsed = frames.unpack_header(header)
+            if parsed.tag not in self.membership.tags:
+                return None
+            if granted and not self._still_wants(number, header, parsed):
+                return None
         except ProtocolError as exc:
             log.debug("refused: %s", exc)
             return None
-        if parsed.tag not in self.membership.tags:
-            return None
         return LocatedSample(sample, parsed, user, self.places)
+
+    def _still_wants(self, number: int, header: bytes, parsed: Header) -> bool:
+        """Whether a message that no node has matched lies in the subscriber's area now."""
+        found = self._claims.get(number)
+        if found is None:
+            return True  # being declared: the node has it already
+        interest = found[1]
+        known = self._rechecked.get(header)
+        if known is not None and known[0] is interest:
+            return known[1]
+        location = frames.location_of(parsed.location)
+        wants = (
+            location is not None
+            and any(locations_match(location, own) for own in interest.locations)
+            and zenoh.KeyExpr(interest.topic).intersects(parsed.topic)
+        )
+        if len(self._rechecked) >= _MAX_HEADERS:
+            self._rechecked.clear()
+        self._rechecked[header] = (interest, wants)
+        return wants
 
     def _on_get(self, home: Home, query: zenoh.Query) -> None:
         passing = Passing(self.session, query)

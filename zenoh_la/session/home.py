@@ -49,7 +49,7 @@ class Home:
         self.nid = nid
         self.slot = slot
         self.tag = tag
-        self._secret = secret
+        self.secret = secret
         self.router = router
         self.node = node
         self._locality = None if node is None else zenoh.Locality.SESSION_LOCAL
@@ -64,7 +64,6 @@ class Home:
             session.declare_subscriber(
                 protocol.to_session(nid, slot),
                 zenoh.handlers.Callback(message, indirect=False),
-                allowed_origin=self._locality,
             ),
             session.declare_queryable(
                 protocol.get_of_session(nid, slot),
@@ -89,7 +88,7 @@ class Home:
             Unregistered: it did not answer in time, or does not know this session any more.
         """
         key = protocol.ask(self.nid, self.slot)
-        full = {"secret": self._secret, **document}
+        full = {"secret": self.secret, **document}
         answer = call(self._session, key, full, REQUEST_TIMEOUT_S, self._locality)
         if answer is None:
             raise Unregistered(f"node {self.nid} did not answer within {REQUEST_TIMEOUT_S:g} s")

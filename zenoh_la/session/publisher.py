@@ -7,80 +7,10 @@ from typing import Any, Self
 import zenoh
 
 from zenoh_la.encoders import Precision
-from zenoh_la.router_plugin import frames, protocol
-from zenoh_la.router_plugin.protocol import LOCAL
 from zenoh_la.session.core import Core, locality, topic_of
-from zenoh_la.session.home import Home
 from zenoh_la.session.matching import listen, status_now
+from zenoh_la.session.sender import DELETE, Sender
 from zenoh_la.values import Coordinates
-
-_HERE = zenoh.Locality.SESSION_LOCAL
-
-
-class Sender:
-    """Sends located messages of one topic. Hot: the key for a place is made once.
-
-    Args:
-        destination: where they may go, as the protocol numbers it.
-    """
-
-    def __init__(self, core: Core, topic: str, precision: Precision, destination: int) -> None:
-        self._core = core
-        self._topic = topic
-        self._precision = precision
-        self._destination = destination
-        # Replaced as a whole, so that threads see parts that belong together.
-        self._at: tuple[Coordinates, bytes, bytes] | None = None
-        self._to: tuple[Home, zenoh.KeyExpr] | None = None
-
-    def put(self, position: Coordinates, payload: Any, qos: dict[str, Any]) -> None:
-        packed, end = self._place(position)
-        user = qos["attachment"]
-        qos["attachment"] = end if user is None else frames.attached(frames.given(user), end)
-
-        def send(home: Home) -> None:
-            self._core.session.put(
-                self._key(home), payload, allowed_destination=home.locality, **qos
-            )
-
-        self._core.membership.send(send)
-        if self._destination == LOCAL:
-            own = {**qos, "attachment": self._marked(packed, user)}
-            self._core.session.put(self._topic, payload, allowed_destination=_HERE, **own)
-
-    def delete(self, position: Coordinates, qos: dict[str, Any]) -> None:
-        packed, end = self._place(position)
-        user = qos["attachment"]
-        qos["attachment"] = end if user is None else frames.attached(frames.given(user), end)
-
-        def send(home: Home) -> None:
-            self._core.session.delete(self._key(home), allowed_destination=home.locality, **qos)
-
-        self._core.membership.send(send)
-        if self._destination == LOCAL:
-            own = {**qos, "attachment": self._marked(packed, user)}
-            self._core.session.delete(self._topic, allowed_destination=_HERE, **own)
-
-    def _place(self, position: Coordinates) -> tuple[bytes, bytes]:
-        """The position packed, and the attachment that says it."""
-        at = self._at
-        if at is None or (position is not at[0] and position != at[0]):
-            packed = self._core.places.packed(position, self._precision)
-            self._at = at = (position, packed, frames.ending(packed))
-        return at[1], at[2]
-
-    def _key(self, home: Home) -> zenoh.KeyExpr:
-        to = self._to
-        if to is None or to[0] is not home:
-            who = protocol.sender(home.slot, self._destination)
-            key = protocol.ingress(home.nid, who, protocol.IN_HEADER, self._topic)
-            self._to = to = (home, zenoh.KeyExpr(key))
-        return to[1]
-
-    def _marked(self, packed: bytes, attachment: Any) -> bytes:
-        """The attachment for the session's own native subscribers."""
-        end = frames.ending(frames.pack_header(packed))
-        return frames.attached(frames.given(attachment), end) + frames.MAGIC
 
 
 class Publisher:
@@ -106,7 +36,8 @@ class Publisher:
         self._sender = None
         if precision is not None:
             destination = locality("allowed_destination", allowed_destination)
-            self._sender = Sender(core, topic_of(native.key_expr), precision, destination)
+            topic, priority = topic_of(native.key_expr), native.priority
+            self._sender = Sender(core, topic, precision, destination, priority)
 
     @property
     def id(self) -> zenoh.EntityGlobalId:
@@ -153,7 +84,7 @@ class Publisher:
             self._native.put(payload, encoding=encoding, **qos)
         else:
             encoding = self._encoding if encoding is None else encoding
-            self._sender.put(position, payload, {"encoding": encoding, **self._qos, **qos})
+            self._sender.send(position, payload, {"encoding": encoding, **self._qos, **qos})
 
     def delete(
         self,
@@ -173,7 +104,7 @@ class Publisher:
         if position is None or self._sender is None:
             self._native.delete(**qos)
         else:
-            self._sender.delete(position, {**self._qos, **qos})
+            self._sender.send(position, DELETE, {**self._qos, **qos})
 
     def _position(self) -> Coordinates | None:
         _ = self._native.key_expr  # Zenoh's error if it was undeclared
@@ -202,6 +133,11 @@ class Publisher:
 
     def undeclare(self) -> None:
         self._native.undeclare()
+        self._close()
+
+    def _close(self) -> None:
+        if self._sender is not None:
+            self._sender.close()
 
     def __enter__(self) -> Self:
         self._native.__enter__()
@@ -209,6 +145,7 @@ class Publisher:
 
     def __exit__(self, *_args: Any, **_kwargs: Any) -> None:
         self._native.__exit__(*_args, **_kwargs)
+        self._close()
 
     def __repr__(self) -> str:
         return f"Publisher({self._native!r})"

@@ -10,7 +10,8 @@ from zenoh_la.encoders import Precision
 from zenoh_la.session.base import SessionBase
 from zenoh_la.session.core import locality, topic_of
 from zenoh_la.session.places import checked_precision
-from zenoh_la.session.publisher import Publisher, Sender
+from zenoh_la.session.publisher import Publisher
+from zenoh_la.session.sender import DELETE, Sender
 from zenoh_la.values import Coordinates
 
 _MAX_SENDERS = 1024
@@ -21,7 +22,7 @@ class Publishing(SessionBase):
 
     def __init__(self, session: zenoh.Session, mode: zenoh.WhatAmI, timeout_s: float) -> None:
         super().__init__(session, mode, timeout_s)
-        self._senders: dict[tuple[str, Precision, int], Sender] = {}
+        self._senders: dict[tuple[Any, ...], Sender] = {}
 
     def put(
         self,
@@ -58,7 +59,8 @@ class Publishing(SessionBase):
         if position is None or precision is None:
             self._zsession.put(key_expr, payload, allowed_destination=allowed_destination, **qos)
         else:
-            self._sender(key_expr, precision, allowed_destination).put(position, payload, qos)
+            sender = self._sender(key_expr, precision, allowed_destination, priority)
+            sender.send(position, payload, qos)
 
     def delete(
         self,
@@ -88,7 +90,8 @@ class Publishing(SessionBase):
         if position is None or precision is None:
             self._zsession.delete(key_expr, allowed_destination=allowed_destination, **qos)
         else:
-            self._sender(key_expr, precision, allowed_destination).delete(position, qos)
+            sender = self._sender(key_expr, precision, allowed_destination, priority)
+            sender.send(position, DELETE, qos)
 
     def _position_for(self, precision: Any) -> Coordinates | None:
         if checked_precision(precision) is None or self._zsession.is_closed():
@@ -96,15 +99,21 @@ class Publishing(SessionBase):
         return self._core.position.current()
 
     def _sender(
-        self, key_expr: Any, precision: Precision, allowed_destination: zenoh.Locality | None
+        self,
+        key_expr: Any,
+        precision: Precision,
+        allowed_destination: zenoh.Locality | None,
+        priority: zenoh.Priority | None,
     ) -> Sender:
         destination = locality("allowed_destination", allowed_destination)
-        at = (str(key_expr), precision, destination)
+        at = (str(key_expr), precision, destination, str(priority))  # it cannot be hashed
         sender = self._senders.get(at)
         if sender is None:
             if len(self._senders) >= _MAX_SENDERS:
-                self._senders.clear()
-            sender = Sender(self._core, topic_of(key_expr), precision, destination)
+                dropped, self._senders = self._senders, {}
+                for old in dropped.values():
+                    old.close()
+            sender = Sender(self._core, topic_of(key_expr), precision, destination, priority)
             self._senders[at] = sender
         return sender
 

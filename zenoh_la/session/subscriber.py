@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import zenoh
@@ -100,8 +101,9 @@ def declare_in_area(
     claim = Claim("s", topic, where, role, origin=locality("allowed_origin", allowed_origin))
 
     number = core.numbers.take()
+    received = partial(core.received, number)
     local = zenoh.KeyExpr(protocol.to_subscriber(core.zid, number))
-    native = core.session.declare_subscriber(local, handlers.adapted(handler, core.received))
+    native = core.session.declare_subscriber(local, handlers.adapted(handler, received))
     plain = None
     core.subscribers[number] = local
 
@@ -122,10 +124,10 @@ def declare_in_area(
         raise
     key_expr = zenoh.KeyExpr(topic)
     if role is Role.PULL_SUBSCRIBER:
-        return PullSubscriber(native, key_expr, core.received, end)
+        return PullSubscriber(native, key_expr, received, end)
     if where.is_ego_centric:
-        return MobilitySubscriber(native, key_expr, core.received, end, core)
-    return Subscriber(native, key_expr, core.received, end)
+        return MobilitySubscriber(native, key_expr, received, end, core)
+    return Subscriber(native, key_expr, received, end)
 
 
 def _plain_as_well(

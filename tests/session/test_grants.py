@@ -1,0 +1,213 @@
+"""Publishers that stay put go straight to the one who listens, and nobody notices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import pytest
+import zenoh
+
+from tests.network import (
+    Inbox,
+    client,
+    converged,
+    line_of_routers,
+    native_client,
+    peers,
+    statuses,
+    wait_for,
+)
+from zenoh_la import Circle, Coordinates, LocationSession, Precision, Shape
+
+LINZ, GRAZ = Coordinates(48.3, 14.3), Coordinates(47.07, 15.44)
+AREA = Circle(LINZ, 5000)
+BLOCK = zenoh.CongestionControl.BLOCK
+
+
+@contextmanager
+def network(kind: str) -> Iterator[tuple[LocationSession, LocationSession, zenoh.Session]]:
+    """A publisher's session at one end, a subscriber's at the other, and somebody who looks on."""
+    if kind == "peers":
+        first, last = peers(2)
+        with first, last:
+            yield first, last, last._zsession
+        return
+    with (
+        line_of_routers(kind) as routers,
+        client(routers[0].endpoint) as first,
+        client(routers[-1].endpoint) as last,
+        native_client(routers[0].endpoint) as observer,
+    ):
+        yield first, last, observer
+
+
+def granted(publisher: Any) -> Any:
+    return publisher._sender._grant
+
+
+def publish_until(publisher: Any, numbers: Iterator[int], is_enough: Any) -> int:
+    """Publishes numbers until something is so; returns how many."""
+    sent = 0
+
+    def step() -> Any:
+        nonlocal sent
+        publisher.put(str(next(numbers)))
+        sent += 1
+        return is_enough()
+
+    wait_for(step, "what the publisher waits for")
+    return sent
+
+
+@pytest.mark.parametrize("kind", ["L", "LsL", "s", "peers"])
+def test_nothing_is_lost_doubled_or_overtaken(kind: str) -> None:
+    with network(kind) as (first, last, _):
+        inbox = Inbox()
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        last.declare_subscriber("t", inbox, location_shape=AREA)
+        numbers = count()
+        publish_until(publisher, numbers, lambda: len(inbox))
+        publish_until(publisher, numbers, lambda: granted(publisher))
+        for _ in range(5000):
+            publisher.put(str(next(numbers)))
+        sent = next(numbers)
+        first_seen = int(inbox.texts()[0])
+        inbox.wait(sent - first_seen)
+        assert inbox.texts() == [str(n) for n in range(first_seen, sent)]
+        assert inbox.items[-1].location == LINZ
+        assert str(inbox.items[-1].key_expr) == "t"
+
+
+def test_the_counters_know_of_it() -> None:
+    with network("LL") as (first, last, observer):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        inbox = Inbox()
+        last.declare_subscriber("t", inbox, location_shape=AREA)
+        last.declare_subscriber("t", Inbox(), location_shape=Circle(GRAZ, 10))
+        converged(observer, 2)
+        numbers = count()
+        sent = publish_until(publisher, numbers, lambda: granted(publisher))
+        for _ in range(100):
+            publisher.put(str(next(numbers)))
+        sent += 100
+
+        def totals() -> dict[str, int]:
+            counters = [status["counters"] for status in statuses(observer).values()]
+            return {name: sum(c[name] for c in counters) for name in counters[0]}
+
+        wait_for(lambda: totals()["received"] >= sent, "all messages are counted")
+        wait_for(lambda: totals()["delivered"] >= sent, "all deliveries are counted")
+        found = totals()
+        assert (found["received"], found["forwarded"], found["delivered"]) == (sent, sent, sent)
+        assert found["vetoed"] == sent
+        inbox.wait(sent)
+        assert len(inbox) == sent
+
+
+def test_nobody_wants_it_and_then_somebody_does() -> None:
+    with network("L") as (first, last, observer):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        numbers = count()
+        publish_until(publisher, numbers, lambda: granted(publisher))
+        assert granted(publisher).key is None
+        inbox = Inbox()
+        last.declare_subscriber("t", inbox, location_shape=AREA)
+        publisher.put("now")  # a declaration is in force when it returns
+        inbox.wait(1)
+        assert inbox.texts() == ["now"]
+        wait_for(lambda: statuses(observer), "the router goes on")
+
+
+@pytest.mark.parametrize("kind", ["L", "LsL"])
+def test_a_second_subscriber_joins_and_leaves(kind: str) -> None:
+    with network(kind) as (first, last, observer):
+        nodes = kind.count("L")
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        always, sometimes = Inbox(), Inbox()
+        last.declare_subscriber("t", always, location_shape=AREA)
+        converged(observer, nodes)
+        numbers = count()
+        publish_until(publisher, numbers, lambda: granted(publisher))
+        for turn in range(5):
+            with first.declare_subscriber("t", sometimes, location_shape=Circle(LINZ, 10 + turn)):
+                converged(observer, nodes)
+                seen = len(sometimes)
+                publisher.put(str(next(numbers)))
+                sometimes.wait(seen + 1)
+            publish_until(publisher, numbers, lambda: granted(publisher))
+        sent = next(numbers)
+        always.wait(sent)
+        assert always.texts() == [str(n) for n in range(sent)]
+
+
+def test_a_subscriber_that_moved_away_is_spared_at_once() -> None:
+    """Also if the publisher has not heard of it: whoever receives by a grant matches again."""
+    with network("L") as (first, last, _):
+        place = LINZ
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        last.declare_position_handler(0, lambda: place)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        inbox = Inbox()
+        last.declare_subscriber(
+            "t", inbox, location_shape=Shape.CIRCLE, shape_data={"r": 5, "unit": "km"}
+        )
+        numbers = count()
+        publish_until(publisher, numbers, lambda: granted(publisher))
+        grant = granted(publisher)
+        place = GRAZ
+        wait_for(lambda: granted(publisher) is not grant, "the grant is taken back")
+        seen = len(inbox.wait(next(numbers)))
+        assert publisher._sender is not None
+        publisher._sender._grant = grant._replace(until_s=math.inf)  # as if it were not
+        publisher.put("stale")
+        fence = Inbox()
+        last.declare_subscriber("fence", fence, location_shape=AREA)
+        first.put("fence", "", congestion_control=BLOCK)
+        fence.wait(1)
+        assert len(inbox) == seen
+
+
+def test_a_native_subscriber_appears() -> None:
+    with network("L") as (first, last, observer):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        located, native = Inbox(), Inbox()
+        last.declare_subscriber("t", located, location_shape=AREA)
+        numbers = count()
+        publish_until(publisher, numbers, lambda: granted(publisher))
+        with observer.declare_subscriber("t", native):
+            publish_until(publisher, numbers, lambda: len(native))
+        publish_until(publisher, numbers, lambda: granted(publisher))
+        sent = next(numbers)
+        located.wait(sent)
+        assert located.texts() == [str(n) for n in range(sent)]
+
+
+@pytest.mark.parametrize("precision", list(Precision))
+def test_who_moves_with_every_message_is_never_granted(precision: Precision) -> None:
+    from zenoh_la import BloomDomain, GeographicRange
+
+    domain = BloomDomain(GeographicRange(45, 12, 50, 17), 10, 10, 0.25)
+    with network("L") as (first, last, _):
+        first.declare_bloom_domain(domain)
+        last.declare_bloom_domain(domain)
+        turn = count()
+        first.declare_position_handler(0, lambda: Coordinates(46 + next(turn) % 2, 14.3))
+        publisher = first.declare_publisher("t", congestion_control=BLOCK, precision=precision)
+        inbox = Inbox()
+        last.declare_subscriber(
+            "t", inbox, location_shape=GeographicRange(45, 13, 48, 15), precision=precision
+        )
+        for number in range(200):
+            publisher.put(str(number))
+        inbox.wait(200)
+        assert granted(publisher) is None
+        assert inbox.texts() == [str(number) for number in range(200)]

@@ -1,0 +1,86 @@
+"""The publishers of a session that may be granted a route, and what their nodes tell them."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from zenoh_la.errors import ProtocolError
+from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.documents import field, whole
+
+if TYPE_CHECKING:
+    from zenoh_la.session.sender import Sender
+
+
+class Routes:
+    """Senders by number, and the thread that does what they must do later."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._senders: WeakValueDictionary[int, Sender] = WeakValueDictionary()
+        self._last = 0
+        self._agenda: Agenda | None = None
+        self._closed = False
+
+    @property
+    def agenda(self) -> Agenda:
+        with self._lock:
+            if self._agenda is None:
+                self._agenda = Agenda("zenoh-la-routes")
+                if self._closed:
+                    self._agenda.close()
+            return self._agenda
+
+    def join(self, sender: Sender) -> int:
+        """A number for a sender, from 1 on."""
+        with self._lock:
+            self._last += 1
+            self._senders[self._last] = sender
+            return self._last
+
+    def leave(self, number: int) -> None:
+        with self._lock:
+            self._senders.pop(number, None)
+
+    def told(self, document: dict[str, Any]) -> None:
+        """A node grants a route, or takes some back."""
+        if "route" in document:
+            match document["route"]:
+                case [number, serial]:
+                    self._answer(number, serial, None, "", granted=False)
+                case [number, serial, str() | None as key, str(end)]:
+                    self._answer(number, serial, key, end, granted=True)
+                case other:
+                    raise ProtocolError(other, "is no route")
+        for pair in field(document, "revoked", list):
+            match pair:
+                case [number, serial]:
+                    sender = self._senders.get(whole(number))
+                    if sender is not None:
+                        sender.revoked(whole(serial))
+                case other:
+                    raise ProtocolError(other, "is no route that was revoked")
+
+    def _answer(
+        self, number: Any, serial: Any, key: str | None, end: str, *, granted: bool
+    ) -> None:
+        sender = self._senders.get(whole(number))
+        try:
+            if sender is not None:
+                sender.answered(whole(serial), key, bytes.fromhex(end), granted=granted)
+        except ValueError as exc:
+            raise ProtocolError(end, "is no header in hexadecimal") from exc
+
+    def close(self) -> None:
+        """Lets go out what is held, and ends the thread."""
+        with self._lock:
+            senders = list(self._senders.values())
+        for sender in senders:
+            sender.close()
+        with self._lock:
+            self._closed = True
+            agenda = self._agenda
+        if agenda is not None:
+            agenda.close()
