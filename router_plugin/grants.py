@@ -71,7 +71,12 @@ class _Wait:
 
 
 class Grants:
-    """The grants that a node took part in."""
+    """The grants that a node took part in.
+
+    Args:
+        allowed: whether it grants at all. Where access rules keep clients from the keys on which
+            messages are delivered, it must not.
+    """
 
     def __init__(
         self,
@@ -81,7 +86,10 @@ class Grants:
         relay: Relay,
         counters: Counters,
         agenda: Agenda,
+        *,
+        allowed: bool,
     ) -> None:
+        self._allowed = allowed
         self._session = session
         self._nid = nid
         self._members = members
@@ -157,7 +165,8 @@ class Grants:
     def _keep(self, asker: Asker, grant: _Grant) -> bool:
         """Remembers a grant; False if its route changed meanwhile, or there are too many."""
         with self._lock:
-            if len(self._grants) >= _MAX_GRANTS and asker not in self._grants:
+            full = len(self._grants) >= _MAX_GRANTS and asker not in self._grants
+            if full or not self._allowed:
                 return False
             self._grants[asker] = grant
         return grant.plan.is_current

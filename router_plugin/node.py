@@ -48,6 +48,7 @@ class Node:
         session: the Zenoh session of a router, or of a peer or client that matches for itself.
         serves_clients: whether other sessions may join: a router's clients.
         on_presence: is told the Zenoh id of every location-aware node that appears.
+        grants: whether publishers that stay may put straight to those who listen.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Node:
         *,
         serves_clients: bool,
         on_presence: Callable[[str], None] | None = None,
+        grants: bool = True,
     ) -> None:
         self._session = session
         self._mode = "router" if serves_clients else "session"
@@ -81,7 +83,13 @@ class Node:
             session, self.nid, self._table, self._members, self._advert, self.counters
         )
         self._grants = Grants(
-            session, self.nid, self._members, self._relay, self.counters, self._agenda
+            session,
+            self.nid,
+            self._members,
+            self._relay,
+            self.counters,
+            self._agenda,
+            allowed=grants,
         )
         self._views = Views(
             session, self.nid, self._agenda, self._table, self._changed, self._refuse

@@ -26,15 +26,17 @@ class Router:
     Args:
         config: a Zenoh configuration; its mode becomes ``router``, and its admin space is
             switched on, as zenohd does.
+        grants: whether publishers that stay put may put straight to those who listen. Without,
+            every located message passes this router's match.
     """
 
-    def __init__(self, config: zenoh.Config | None = None) -> None:
+    def __init__(self, config: zenoh.Config | None = None, *, grants: bool = True) -> None:
         config = zenoh.Config() if config is None else config
         config.insert_json5("mode", '"router"')
         config.insert_json5("adminspace/enabled", "true")
         self._session = zenoh.open(config)
         try:
-            self._node = Node(self._session, serves_clients=True)
+            self._node = Node(self._session, serves_clients=True, grants=grants)
         except BaseException:
             self._session.close()
             raise

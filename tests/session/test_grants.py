@@ -18,10 +18,20 @@ from tests.network import (
     line_of_routers,
     native_client,
     peers,
+    settings,
     statuses,
     wait_for,
 )
-from zenoh_la import Circle, Coordinates, LocationSession, Precision, Shape
+from zenoh_la import (
+    BloomDomain,
+    Circle,
+    Coordinates,
+    GeographicRange,
+    LocationSession,
+    Precision,
+    Router,
+    Shape,
+)
 
 LINZ, GRAZ = Coordinates(48.3, 14.3), Coordinates(47.07, 15.44)
 AREA = Circle(LINZ, 5000)
@@ -191,10 +201,25 @@ def test_a_native_subscriber_appears() -> None:
         assert located.texts() == [str(n) for n in range(sent)]
 
 
+def test_a_router_can_be_told_to_grant_nothing() -> None:
+    config = zenoh.Config.from_json5(settings("router", listen=["tcp/127.0.0.1:0"]))
+    with Router(config, grants=False) as router:
+        (endpoint,) = router.locators()
+        with client(endpoint) as first, client(endpoint) as last:
+            first.declare_position_handler(math.inf, lambda: LINZ)
+            publisher = first.declare_publisher("t", congestion_control=BLOCK)
+            inbox = Inbox()
+            last.declare_subscriber("t", inbox, location_shape=AREA)
+            for number in range(200):
+                publisher.put(str(number))
+            inbox.wait(200)
+            assert inbox.texts() == [str(number) for number in range(200)]
+            assert router.status().counters.received == 200
+            assert granted(publisher) is None
+
+
 @pytest.mark.parametrize("precision", list(Precision))
 def test_who_moves_with_every_message_is_never_granted(precision: Precision) -> None:
-    from zenoh_la import BloomDomain, GeographicRange
-
     domain = BloomDomain(GeographicRange(45, 12, 50, 17), 10, 10, 0.25)
     with network("L") as (first, last, _):
         first.declare_bloom_domain(domain)

@@ -21,6 +21,14 @@ def router(
     connect: ConnectOption = None,
     config: ConfigOption = None,
     every: EveryOption = 10.0,
+    grants: Annotated[
+        bool,
+        typer.Option(
+            "--grants/--no-grants",
+            help="Whether publishers that stay put may put straight to those who listen; not, if "
+            "access rules keep clients from such keys.",
+        ),
+    ] = True,
 ) -> None:
     """Runs a location-aware router: a full Zenoh router, configured as zenohd is.
 
@@ -30,7 +38,7 @@ def router(
     settings = configuration("router", config, connect, listen)
     with until_stopped() as stopped:
         with network_errors("the router could not start"):
-            running = Router(settings)
+            running = Router(settings, grants=grants)
         with running:
             locators = running.locators()
             console.print(f"location-aware router {running.zid}", soft_wrap=True)
