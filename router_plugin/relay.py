@@ -181,6 +181,8 @@ class Relay:
     def on_egress(self, sample: zenoh.Sample) -> None:
         """A located message from another node."""
         try:
+            if "*" in str(sample.key_expr):  # a rule against this key would not have seen it
+                raise ProtocolError(str(sample.key_expr), "must name nodes")
             header, user, _ = frames.split_delivered(sample.attachment)
         except ProtocolError as exc:
             self._refuse(exc)

@@ -1,170 +1,23 @@
-"""docs/PROTOCOL.md is true: its examples are the code's, and who follows it takes part."""
+"""Who follows docs/PROTOCOL.md takes part: a client and a node with nothing but Zenoh."""
 
 from __future__ import annotations
 
-import ast
-import dataclasses
 import json
-import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import zenoh
 
 from tests.network import Inbox, RouterProcess, client, native_client, router, statuses, wait_for
 from tests.router_plugin import foreign
-from tests.router_plugin.foreign import Client, Node, example, hex_example, key, marked, point
-from zenoh_la import BloomDomain, Circle, Coordinates, GeographicRange, LocationSession, Precision
-from zenoh_la import keys as location_keys
-from zenoh_la.errors import ProtocolError
-from zenoh_la.router_plugin import chunks, documents, frames, members, protocol, relay, views
-from zenoh_la.router_plugin.chunks import located
-from zenoh_la.router_plugin.members import Members, Request
-from zenoh_la.router_plugin.node import Status
-from zenoh_la.router_plugin.queries import Ask
+from tests.router_plugin.foreign import Client, Node, example, key, marked, point
+from zenoh_la import Circle, Coordinates, LocationSession, Precision
 
 LINZ, GRAZ = Coordinates(48.3, 14.3), Coordinates(47.07, 15.44)
 NID, SLOT = "7f3a0c91", 4
 AROUND_LINZ = json.loads(example("json", "ask"))["interests"]["1"][2][0]
 AROUND_GRAZ = "zla_s_2_eyJyIjo1MDAwLjAsImMiOnsibGF0Ijo0Ny4wNywibG9uZyI6MTUuNDR9fQ"
 GET_LINZ = json.loads(example("json", "toget"))["chunk"]
-
-
-# The document
-
-
-def test_the_foreign_client_knows_nothing_of_zenoh_la() -> None:
-    tree = ast.parse(Path(foreign.__file__).read_text())
-    imported = {
-        name.split(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [])
-        + [alias.name for alias in node.names if isinstance(node, ast.Import)]
-    }
-    assert imported - set(sys.stdlib_module_names) == {"zenoh"}
-
-
-def test_the_keys_are_the_codes() -> None:
-    place = "zla_m_33UVP4808649881"
-    assert {
-        "hello": key("hello", "b8"),
-        "ask": key("ask", NID, SLOT),
-        "alive": key("alive", NID, SLOT),
-        "in": key("in", NID, SLOT, place, "t/a"),
-        "get": key("get", NID, SLOT, place, "t/a"),
-        "to": key("to", NID, SLOT),
-        "own": key("own", "b8", 1),
-        "toget": key("toget", NID, SLOT),
-        "one": key("one", NID),
-        "many": key("many", NID, "0c55e1aa"),
-        "oneget": key("oneget", NID),
-        "node": key("node", NID, "b8"),
-        "state": key("state", NID),
-        "delta": key("delta", NID),
-        "status": key("status", NID),
-    } == {
-        "hello": protocol.hello("b8"),
-        "ask": protocol.ask(NID, SLOT),
-        "alive": protocol.alive(NID, SLOT),
-        "in": protocol.ingress(NID, SLOT, place, "t/a"),
-        "get": protocol.ingress_get(NID, SLOT, place, "t/a"),
-        "to": protocol.to_session(NID, SLOT),
-        "own": protocol.to_subscriber("b8", 1),
-        "toget": protocol.get_of_session(NID, SLOT),
-        "one": protocol.one(NID),
-        "many": protocol.many([NID, "0c55e1aa"]),
-        "oneget": protocol.one_get(NID),
-        "node": protocol.presence(NID, "b8"),
-        "state": protocol.state(NID),
-        "delta": protocol.delta(NID),
-        "status": protocol.status(NID),
-    }
-    assert len(foreign.KEYS) == 15
-
-
-def test_the_bytes_are_the_codes() -> None:
-    packed = frames.pack_location(located("zla_p_eyJsYXQiOjQ4LjMsImxvbmciOjE0LjN9"))
-    header = frames.pack_header(packed, "t/a", 300, (1, 7))
-    whole = frames.attached(zenoh.ZBytes(b"mine"), frames.ending(header))
-    assert b"".join(hex_example("delivery")) == whole
-    mgrs, bloom = hex_example("locations")
-    domain = BloomDomain(GeographicRange(0, 0, 5, 5), 10, 10, 0.25)
-    element = f"zla_b_e_8000.0.0.0.0.0.0.0.10000000.0~{domain.fingerprint}"
-    assert mgrs == frames.pack_location(located("zla_m_33UVP4808649881"))
-    assert bloom == frames.pack_location(located(element))
-    assert foreign.read_place(bloom) == ((domain.fingerprint, 10, [15, 284]), len(bloom))
-    plain = frames.ending(frames.pack_not_for(packed, NID, SLOT)) + frames.MAGIC
-    assert b"".join(hex_example("plain")) == plain
-    assert foreign.MARK == frames.MAGIC
-
-
-def test_the_keys_of_messages_are_read_so() -> None:
-    first, second, third = example("keys", "publish").split()
-    assert protocol.split_ingress(first, NID)[0] == (None, protocol.ANY)
-    assert protocol.split_ingress(second, NID)[0] == (SLOT, protocol.ANY)
-    sender, place, topic = protocol.split_ingress(third, NID)
-    assert (sender, place, topic) == ((SLOT, protocol.REMOTE), protocol.IN_HEADER, "@fleet/7")
-    for shown in (first, second):
-        _, chunk, topic = protocol.split_ingress(shown, NID)
-        chunks.check_position(chunk, located(chunk))
-        assert topic == "t/a"
-
-
-def as_one_line(name: str) -> str:
-    """A document as it travels."""
-    return json.dumps(json.loads(example("json", name)), separators=(",", ":"))
-
-
-def test_the_documents_are_the_codes() -> None:
-    request = Request.read(documents.read(as_one_line("ask").encode()))
-    assert [i.kind for i in request.interests.values()] == ["s", "q"]
-    empty = Members(NID)
-    with pytest.raises(ProtocolError) as refused:
-        empty.asking(SLOT, "nonsense")
-    assert json.loads(example("json", "ask-error"))["error"] == str(refused.value)
-    assert Ask.read(as_one_line("get").encode()) == Ask("", "", "all", 5000)
-    toget = Ask("t/last", GET_LINZ, tag=191734302, ids=(2,))
-    assert toget.write().decode() == as_one_line("toget")
-    state, delta = (documents.read(as_one_line(name).encode()) for name in ("state", "delta"))
-    assert len(views._entries(NID, state["set"])) == 2
-    assert views._versions(delta["v"]) == (17, 18)
-    assert len(views._entries(NID, delta["set"])) == 1
-    assert views._versions(documents.read(as_one_line("heartbeat").encode())["v"]) == (18, 18)
-    status = json.loads(example("json", "status"))
-    assert list(status) == [field.name for field in dataclasses.fields(Status)]
-    counters = dataclasses.fields(relay.Counters)
-    assert list(status["counters"]) == [field.name for field in counters]
-
-
-def test_the_limits_are_the_codes() -> None:
-    table = foreign.DOCUMENT.partition("| limit | |")[2].partition("\n\n")[0]
-    said = [int(number) for number in re.findall(r"\| (\d+)(?: \w+)? \|$", table, re.MULTILINE)]
-    assert said == [
-        location_keys.MAX_KEY_EXPRESSION_BYTES,
-        location_keys.MAX_LOCATION_KEY_LENGTH,
-        documents.MAX_DOCUMENT_BYTES,
-        chunks.MAX_KEYS,
-        chunks.MAX_AREAS,
-        members.MAX_INTERESTS,
-        members.MAX_SESSION_KEYS,
-        members.MAX_SESSION_TEXT,
-        members.MAX_WATCHES,
-        members.MAX_SESSIONS,
-        views._MAX_NODES,
-        views._MAX_ENTRIES,
-        documents.MAX_VERSION,
-        chunks.MAX_ELEMENT_BITS,
-        relay.MAX_LISTED,
-    ]
-    assert documents.MAX_ID == 4294967295
-    assert "from 0 to 4294967295" in foreign.DOCUMENT
-
-
-# Taking part
 
 
 @pytest.fixture(scope="module")
