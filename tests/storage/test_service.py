@@ -451,7 +451,9 @@ def test_a_full_disk_is_reported_and_the_storage_goes_on(
         pid = running.process.pid
         unlimited = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (200_000, unlimited[1]))
-        put(publisher, GRAZ, "f", "x" * 500_000)
+        # So large a message is dropped easily.
+        block = zenoh.CongestionControl.BLOCK
+        put(publisher, GRAZ, "f", "x" * 500_000, congestion_control=block)
         running.until("may be lost").until("failures of the file")
         resource.prlimit(pid, resource.RLIMIT_FSIZE, unlimited)
         put(publisher, WELS, "f", "after")
