@@ -17,7 +17,7 @@ from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import protocol
 from zenoh_la.router_plugin.chunks import check_position, located, located_all
 from zenoh_la.router_plugin.documents import decimal, field, whole
-from zenoh_la.router_plugin.protocol import Interest, Kind
+from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Interest, Kind
 
 MAX_SESSIONS = 20_000
 """Of one node: each has three keys, and Zenoh numbers the keys of a link with 16 bits."""
@@ -41,6 +41,7 @@ class Watch:
     kind: Kind
     topic: str
     chunk: str | None
+    destination: int = ANY
     matching: bool | None = None
 
 
@@ -128,16 +129,19 @@ class Request:
         )
 
 
+_DESTINATIONS: tuple[list[int], ...] = ([], [ANY], [REMOTE], [LOCAL])
+
+
 def _watch(plain: Any) -> Watch:
     match plain:
-        case ["s" | "q" as kind, str(topic), str() | None as chunk]:
+        case ["s" | "q" as kind, str(topic), str() | None as chunk, *rest] if rest in _DESTINATIONS:
             check_topic(topic)
             if chunk is not None and kind == "q":
                 located_all(chunk)
             elif chunk is not None:
                 check_position(chunk, located(chunk))
-            return Watch(kind, topic, chunk)
-    raise ProtocolError(plain, "is no watch [kind, topic, location keys]")
+            return Watch(kind, topic, chunk, *rest)
+    raise ProtocolError(plain, "is no watch [kind, topic, location keys, destination]")
 
 
 def new_tag() -> int:

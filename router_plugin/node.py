@@ -25,7 +25,7 @@ from zenoh_la.router_plugin.members import (
     Watch,
 )
 from zenoh_la.router_plugin.outlets import Outlets
-from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
+from zenoh_la.router_plugin.protocol import LOCAL, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
 from zenoh_la.router_plugin.relay import Counters, Relay
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
@@ -292,18 +292,20 @@ class Node:
         self._session.put(member.messages, document, congestion_control=block)
 
     def _matches(self, member: Member, watch: Watch) -> bool:
-        sender = Sender(member.slot, ANY)
+        sender = Sender(member.slot, watch.destination)
+        onward = watch.destination != LOCAL
         if watch.kind == "q":
             if watch.chunk is None:
                 return False
             locations = located_all(watch.chunk)
-            return bool(self._table.answerers(watch.topic, locations, sender))
-        if self._outlets.get(watch.topic).matching:
+            found = self._table.answerers(watch.topic, locations, sender)
+            return any(onward or isinstance(first, int) for first, _ in found)
+        if onward and self._outlets.get(watch.topic).matching:
             return True
         if watch.chunk is None:
             return False
         takers = self._table.takers(watch.topic, located(watch.chunk), sender)
-        return bool(takers.mine or takers.nodes)
+        return bool(takers.mine or (onward and takers.nodes))
 
     # Other nodes
 

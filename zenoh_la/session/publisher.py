@@ -7,6 +7,7 @@ from typing import Any, Self
 import zenoh
 
 from zenoh_la.encoders import Precision
+from zenoh_la.router_plugin.protocol import LOCAL
 from zenoh_la.session.core import Core, locality, topic_of
 from zenoh_la.session.matching import listen, status_now
 from zenoh_la.session.sender import DELETE, Sender
@@ -33,11 +34,11 @@ class Publisher:
             "express": express,
         }
         self._encoding = native.encoding
+        self._destination = locality("allowed_destination", allowed_destination)
         self._sender = None
         if precision is not None:
-            destination = locality("allowed_destination", allowed_destination)
             topic, priority = topic_of(native.key_expr), native.priority
-            self._sender = Sender(core, topic, precision, destination, priority)
+            self._sender = Sender(core, topic, precision, self._destination, priority)
 
     @property
     def id(self) -> zenoh.EntityGlobalId:
@@ -116,13 +117,18 @@ class Publisher:
 
     def _watched(self) -> list[Any]:
         assert self._precision is not None
-        return ["s", str(self.key_expr), self._core.chunk_here(self._precision)]
+        chunk = self._core.chunk_here(self._precision)
+        return ["s", str(self.key_expr), chunk, self._destination]
 
     @property
     def matching_status(self) -> Any:
         """Whether anybody listens: native subscribers, or located ones whose area this is in."""
         if not self._is_located:
             return self._native.matching_status
+        if self._destination == LOCAL:  # the node does not know the session's native subscribers
+            status: Any = self._native.matching_status  # an object, whatever the stub says
+            if status.matching:
+                return status
         return status_now(self._core, self._watched())
 
     def declare_matching_listener(self, handler: Any = None) -> Any:

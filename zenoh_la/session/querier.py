@@ -144,7 +144,8 @@ class AreaQuerier(Querier):
         )
 
     def _watched(self) -> list[Any]:
-        return ["q", str(self._key_expr), area_chunk(self._core, self._where)]
+        chunk = area_chunk(self._core, self._where)
+        return ["q", str(self._key_expr), chunk, self._asked["destination"]]
 
     @property
     def matching_status(self) -> Any:
