@@ -38,6 +38,7 @@ LEASE_S = 1.0
 """How long a grant holds, unless the session asks again."""
 _KEEP_S = 3.0  # what was sent by a grant may be told after its end
 _MAX_GRANTS = 100_000
+_MAX_COMPARED = 100_000  # pairs of topics; if there were more, all grants are taken back
 _PATIENCE_S = 0.05
 
 
@@ -222,8 +223,9 @@ class Grants:
         """Takes back the grants that a change of these topics may concern."""
         gone: defaultdict[tuple[str, int, int], list[list[int]]] = defaultdict(list)
         with self._lock:
+            every = len(topics) * len(self._grants) > _MAX_COMPARED
             for asker, grant in self._grants.items():
-                if grant.holds and any(grant.topic.intersects(topic) for topic in topics):
+                if grant.holds and (every or any(grant.topic.intersects(t) for t in topics)):
                     grant.holds = False
                     gone[asker.nid, asker.slot, asker.tag].append([asker.number, grant.serial])
                     self._stale[asker, grant.serial] = monotonic()

@@ -106,6 +106,14 @@ def one(nid: str) -> str:
     return f"{ROOT}/one/{nid}"
 
 
+_DELIVERIES = tuple(f"{ROOT}/{kind}/" for kind in ("to", "own", "one", "many"))
+
+
+def is_delivery(key: str) -> bool:
+    """Whether a message on a key goes to a session or to nodes, and to those that it names."""
+    return key.startswith(_DELIVERIES) and "*" not in key
+
+
 def node_of(key: str) -> str | None:
     """Whose key `one` made this one; None if it is another."""
     start = f"{ROOT}/one/"

@@ -208,7 +208,7 @@ class Core:
                     self._headers.clear()
                 if len(header) <= REMEMBERED_LENGTH:
                     self._headers[header] = found
-        except ProtocolError as exc:
+        except (ProtocolError, zenoh.ZError) as exc:
             log.debug("refused: %s", exc)
             return
         tag, ids = found
@@ -250,7 +250,8 @@ class Core:
         )
         if len(self._rechecked) >= _MAX_HEADERS:
             self._rechecked.clear()
-        self._rechecked[header] = (interest, wants)
+        if len(header) <= REMEMBERED_LENGTH:
+            self._rechecked[header] = (interest, wants)
         return wants
 
     def _on_get(self, home: Home, query: zenoh.Query) -> None:

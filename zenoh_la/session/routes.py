@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from zenoh_la.errors import ProtocolError
+from zenoh_la.router_plugin import protocol
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.documents import field, whole
 
@@ -66,6 +67,8 @@ class Routes:
     def _answer(
         self, number: Any, serial: Any, key: str | None, end: str, *, granted: bool
     ) -> None:
+        if key is not None and not protocol.is_delivery(key):
+            raise ProtocolError(key, "is no key to which a route can lead")
         sender = self._senders.get(whole(number))
         try:
             if sender is not None:
