@@ -216,6 +216,38 @@ _BAD_REQUESTS: list[Any] = [
 ]  # fmt: skip
 
 
+_PLACE = point(48.3, 14.3).hex()
+_BAD_QUESTIONS: list[Any] = [
+    {}, {"n": -1}, {"n": "1"}, {"n": True}, {"n": 2**32}, {"n": 1, "sent": -1},
+    {"n": 1, "sent": 1.5}, {"n": 1, "ended": "x"}, {"n": 1, "topic": "t"},
+    {"n": 1, "serial": 1, "topic": ""}, {"n": 1, "serial": 1, "topic": 5},
+    {"n": 1, "serial": 1, "topic": "a//b", "place": _PLACE},
+    {"n": 1, "serial": 1, "topic": "@zla/1/x", "place": _PLACE},
+    {"n": 1, "serial": -1, "topic": "t", "place": _PLACE},
+    *({"n": 1, "serial": 1, "topic": "t", "place": bad} for bad in (
+        "", "xyz", "00", "05", "01", _PLACE + "00", _PLACE[:-2], 5, (b"\x02\x0333T").hex(),
+        (b"\x01" + _NAN).hex(), "é", "ff" * 50_000)),
+]  # fmt: skip
+
+
+def questions(hostile: Hostile, place: dict[str, Any]) -> list[tuple[str, bytes]]:
+    """Questions for a granted route, of a session and in its node's name."""
+    at, secret = f"@zla/1/route/{hostile.near}/{place['slot']}", place["secret"]
+    somebody = {"nid": "0badcafe", "slot": 1, "tag": 1}
+    good = {"n": 1, "serial": 1, "topic": "t", "place": _PLACE}
+    found = [(at, _bytes({"secret": secret, **bad})) for bad in _BAD_QUESTIONS]
+    found += [(at, _bytes({"secret": bad, **good})) for bad in (None, 1, "", "0" * 32)]
+    found += [(at, bad) for bad in (b"", b"[]", _DEEP, b"\xff")]
+    found += [(f"@zla/1/route/{hostile.near}/{slot}", _bytes({"secret": secret, **good}))
+              for slot in ("²", "00", "*", "999")]  # fmt: skip
+    at = f"@zla/1/routeat/{hostile.near}"
+    found += [(at, _bytes({**somebody, **bad})) for bad in _BAD_QUESTIONS]
+    found += [(at, _bytes({**somebody, **good, **bad})) for bad in (
+        {"nid": "x/**"}, {"nid": 1}, {"nid": "0BADCAFE"}, {"slot": -1}, {"slot": "1"},
+        {"slot": 10**9}, {"tag": None}, {"tag": -1}, {"tag": 2**32})]  # fmt: skip
+    return found
+
+
 def asks(hostile: Hostile, place: dict[str, Any]) -> list[tuple[str, bytes]]:
     """Requests of a registered session, and of others in its name."""
     key = f"@zla/1/ask/{hostile.near}/{place['slot']}"
@@ -278,7 +310,14 @@ def deliveries(nid: str, zid: str) -> list[tuple[str, bytes, bytes | None]]:
         header(b"\x01" + _NAN, b"honest/a", b"\x01\x01\x01"),
         framed(b'{"topic":"honest/q","chunk":"zla_m_33T","tag":1,"ids":[1,2,3]}'), framed(b"{}"),
     ]  # fmt: skip
-    payloads = [b"", b"lies", b'{"tag":1,"watch":{"1":true}}', b'{"watch":{"x":1}}', b"[" * 9999]
+    payloads = [
+        b"",
+        b"lies",
+        b'{"tag":1,"route":[1,1,"@/x",""]}',
+        b'{"tag":1,"watch":{"1":true}}',
+        b'{"watch":{"x":1}}',
+        b"[" * 9999,
+    ]
     keys = [f"@zla/1/{kind}/{nid}/{slot}" for kind in ("to", "toget") for slot in (0, 1, "*")]
     keys += [f"@zla/1/own/{kind}/{n}" for kind in (zid, "q", "m") for n in (1, 2)]
     keys += ["@zla/1/own/get"]

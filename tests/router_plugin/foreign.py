@@ -89,8 +89,8 @@ def unframed(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None]:
     assert attachment is not None
     data = attachment.to_bytes()
     start = len(data) - 4 - int.from_bytes(data[-4:-1], "little")
-    assert data[-1] in (0, 1)
-    return data[start:-4], data[:start] if data[-1] else None
+    assert data[-1] in (0, 1, 2, 3)
+    return data[start:-4], data[:start] if data[-1] & 1 else None
 
 
 @dataclass
@@ -103,6 +103,7 @@ class Message:
     attachment: bytes | None
     tag: int
     ids: list[int]
+    granted: bool
 
     @classmethod
     def read(cls, sample: zenoh.Sample) -> Message:
@@ -119,7 +120,9 @@ class Message:
                 number, at = read_number(header, at)
                 ids.append(number)
         assert at == len(header)
-        return cls(topic, place, sample.payload.to_string(), user, tag, ids)
+        assert sample.attachment is not None
+        granted = bool(sample.attachment.to_bytes()[-1] & 2)
+        return cls(topic, place, sample.payload.to_string(), user, tag, ids, granted)
 
 
 def header(place: bytes, topic: str = "") -> bytes:
@@ -217,6 +220,11 @@ class Client(Taker):
             )
         )
 
+    def ask_route(self, **question: Any) -> None:
+        at = key("route", self.nid, self.slot)
+        document = json.dumps({"secret": self.secret, **question})
+        self.session.put(at, document, congestion_control=zenoh.CongestionControl.BLOCK)
+
     def leave(self) -> None:
         self.token.undeclare()
 
@@ -231,11 +239,13 @@ class Node(Taker):
         self.entries: dict[str, Any] = {}
         self.messages: list[tuple[str, Message]] = []
         self.asked: list[dict[str, Any]] = []
+        self.routes: list[dict[str, Any]] = []
         add, session = self.declared.append, self.session
         add(session.declare_queryable(key("state", nid), self._on_state))
         add(session.declare_subscriber(key("one", nid), self._on_message))
         add(session.declare_subscriber(f"@zla/1/many/**/{nid}/**", self._on_message))
         add(session.declare_queryable(key("oneget", nid), self._on_get))
+        add(session.declare_subscriber(key("routeat", nid), self._on_route))
         self.publisher = session.declare_publisher(key("delta", nid))
         token = key("node", nid, session.zid())
         self.token = session.liveliness().declare_token(token)
@@ -254,6 +264,14 @@ class Node(Taker):
             self.asked.append(json.loads(text))
             end = framed(header(point(48.3, 14.3))) + MARK
             query.reply(self.asked[-1]["topic"], b"from a node", attachment=end)
+
+    def _on_route(self, sample: zenoh.Sample) -> None:
+        """It grants nothing, and says so."""
+        asked = json.loads(sample.payload.to_bytes())
+        if "serial" in asked:
+            self.routes.append(asked)
+            answer = {"tag": asked["tag"], "route": [asked["n"], asked["serial"]]}
+            self.session.put(key("to", asked["nid"], asked["slot"]), json.dumps(answer))
 
     def change(self, entries: dict[str, Any], gone: list[int]) -> None:
         """Tells what changed."""

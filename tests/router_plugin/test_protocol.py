@@ -199,6 +199,45 @@ def test_a_stranger_is_told_who_listens(session: LocationSession, stranger: Clie
     assert stranger.news[0]["watch"] == {"7": True}
 
 
+def test_a_strangers_route_is_granted_and_taken_back(
+    home: RouterProcess, session: LocationSession, stranger: Client
+) -> None:
+    inbox = Inbox()
+    session.declare_subscriber("t/a", inbox, location_shape=Circle(LINZ, 10))
+    question = json.loads(example("json", "route"))
+    del question["secret"]
+    stranger.ask_route(**question)
+    wait_for(lambda: stranger.news, "the answer")
+    number, serial, at, end = stranger.news[0]["route"]
+    assert (number, serial) == (question["n"], question["serial"])
+    stranger.session.put(at, "straight", attachment=bytes.fromhex(end))
+    (sample,) = inbox.wait(1)
+    assert (sample.payload.to_string(), sample.location) == ("straight", LINZ)
+    session.declare_subscriber("t/*", inbox, location_shape=Circle(LINZ, 10))
+    wait_for(lambda: len(stranger.news) == 2, "it is taken back")
+    shown = json.loads(example("json", "route-revoked"))
+    assert stranger.news[1] == {**shown, "tag": stranger.tag}
+    stranger.ask_route(n=3, ended=12, sent=1)
+    stranger.ask_route(n=4, sent=0, serial=1, topic="nobody/wants", place=question["place"])
+    wait_for(lambda: len(stranger.news) == 3, "another answer")
+    assert stranger.news[2]["route"] == [4, 1, None, ""]
+
+
+def test_a_stranger_receives_by_a_granted_route(session: LocationSession, stranger: Client) -> None:
+    stranger.ask(interests={"1": ["s", "t/**", [AROUND_LINZ], 0, 0]})
+    session.declare_position_handler(0, lambda: LINZ)
+    sent: list[str] = []
+
+    def granted() -> bool:
+        sent.append(str(len(sent)))
+        session.put("t/a", sent[-1], attachment="mine")
+        return any(message.granted for message in list(stranger.messages))
+
+    wait_for(granted, "a publisher that stays is granted its route")
+    received(stranger, *sent)
+    assert {m.attachment for m in stranger.messages} == {b"mine"}
+
+
 def known(node: Node, nid: str) -> int | None:
     """The version in which a router knows a node's advert."""
     found: int | None = statuses(node.session)[nid]["nodes"].get(node.nid)
@@ -238,6 +277,26 @@ def test_a_strange_node(home: RouterProcess, session: LocationSession) -> None:
         session.put("fence", "the last")
         wait_for(lambda: node.messages[-1][1].payload == "the last", "the fence")
         assert (len(node.messages), len(second.messages)) == (3, 1)
+
+
+def test_a_strange_node_grants_nothing(home: RouterProcess, session: LocationSession) -> None:
+    with Node(home.endpoint, NID) as node:
+        (nid,) = [n for n, s in statuses(node.session).items() if s["zid"] == home.zid]
+        node.change({"0": ["s", "t/**", [AROUND_LINZ], 0]}, [])
+        wait_for(lambda: known(node, nid) == 1, "its advert is known")
+        sent: list[str] = []
+
+        def asked_for_a_route() -> bool:
+            sent.append(str(len(sent)))
+            publish(session, LINZ, sent[-1])
+            return bool(node.routes)
+
+        wait_for(asked_for_a_route, "a publisher that stays asks for its route")
+        assert node.routes[0]["topic"] == "t/a"
+        publish(session, LINZ, "the last")
+        wait_for(lambda: node.messages[-1][1].payload == "the last", "the last")
+        assert [message.payload for _, message in node.messages] == [*sent, "the last"]
+        assert not any(message.granted for _, message in node.messages)
 
 
 def test_a_strange_node_reaches_a_routers_sessions(

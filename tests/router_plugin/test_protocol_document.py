@@ -17,11 +17,21 @@ from tests.router_plugin.foreign import example, hex_example, key
 from zenoh_la import BloomDomain, GeographicRange
 from zenoh_la import keys as location_keys
 from zenoh_la.errors import ProtocolError
-from zenoh_la.router_plugin import chunks, documents, frames, members, protocol, relay, views
+from zenoh_la.router_plugin import (
+    chunks,
+    documents,
+    frames,
+    grants,
+    members,
+    protocol,
+    relay,
+    views,
+)
 from zenoh_la.router_plugin.chunks import located
 from zenoh_la.router_plugin.members import Members, Request
-from zenoh_la.router_plugin.node import Status
 from zenoh_la.router_plugin.queries import Ask
+from zenoh_la.router_plugin.status import Status
+from zenoh_la.session.routes import Routes
 
 NID, SLOT = "7f3a0c91", 4
 GET_LINZ = json.loads(example("json", "toget"))["chunk"]
@@ -57,6 +67,8 @@ def test_the_keys_are_the_codes() -> None:
         "state": key("state", NID),
         "delta": key("delta", NID),
         "status": key("status", NID),
+        "route": key("route", NID, SLOT),
+        "routeat": key("routeat", NID),
     } == {
         "hello": protocol.hello("b8"),
         "ask": protocol.ask(NID, SLOT),
@@ -73,8 +85,10 @@ def test_the_keys_are_the_codes() -> None:
         "state": protocol.state(NID),
         "delta": protocol.delta(NID),
         "status": protocol.status(NID),
+        "route": protocol.route(NID, SLOT),
+        "routeat": protocol.route_at(NID),
     }
-    assert len(foreign.KEYS) == 15
+    assert len(foreign.KEYS) == 17
 
 
 def test_the_bytes_are_the_codes() -> None:
@@ -129,6 +143,19 @@ def test_the_documents_are_the_codes() -> None:
     assert list(status) == [field.name for field in dataclasses.fields(Status)]
     counters = dataclasses.fields(relay.Counters)
     assert list(status["counters"]) == [field.name for field in counters]
+
+
+def test_the_routes_are_the_codes() -> None:
+    packed = frames.pack_location(located("zla_p_eyJsYXQiOjQ4LjMsImxvbmciOjE0LjN9"))
+    asked = documents.read(as_one_line("route").encode())
+    assert grants._question(asked) == (12, "t/a", packed)
+    end = frames.ending(frames.pack_header(packed, "t/a", 300, (5,)), granted=True)
+    answer = documents.read(as_one_line("route-answer").encode())
+    assert answer["route"] == [3, 12, protocol.to_subscriber("b8d1", 5), end.hex()]
+    assert protocol.is_delivery(answer["route"][2])
+    for shown in (answer, documents.read(as_one_line("route-revoked").encode())):
+        Routes().told(shown)
+    assert f"A route holds for {grants.LEASE_S:g} s" in foreign.DOCUMENT
 
 
 def test_the_limits_are_the_codes() -> None:

@@ -67,6 +67,15 @@ def test_requests_that_cannot_be_right_change_nothing(scene: Scene) -> None:
     scene.honest.check()
 
 
+def test_questions_for_a_route_that_cannot_be_right(scene: Scene) -> None:
+    place = scene.hostile.hello()
+    for key, payload in bad_wire.questions(scene.hostile, place):
+        before = scene.refused(scene.near)
+        scene.session.put(key, payload)
+        scene.wait_until_refused(scene.near, before, f"{key} {payload[:200]!r}")
+    scene.honest.check()
+
+
 def test_hello_to_all_routers_gets_a_slot_at_none(scene: Scene) -> None:
     before = statuses(scene.observer)[scene.near]["sessions"]
     for key in ("@zla/1/hello/*", "@zla/1/hello/**", "@zla/1/**"):
