@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -214,12 +215,26 @@ def until_stopped() -> Iterator[threading.Event]:
         if was_asked:
             raise KeyboardInterrupt
         was_asked = True
-        # In another thread: this one may be inside wait(), with the lock that set() takes.
-        threading.Thread(target=stopped.set, daemon=True).start()
 
+    def listen() -> None:
+        while number := reading.recv(1):
+            if number[0] in before:
+                stopped.set()
+
+    # Zenoh has threads too. If one of them gets the signal, a wait() in this thread goes on, and
+    # Python runs no handler before it ends; the number of the signal is written at once.
+    reading, writing = socket.socketpair()
+    writing.setblocking(False)
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    written_before = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    listening = threading.Thread(target=listen, daemon=True)
+    listening.start()
     try:
         yield stopped
     finally:
+        signal.set_wakeup_fd(written_before)
         for number, handler in before.items():
             signal.signal(number, handler)
+        writing.close()
+        listening.join()
+        reading.close()
