@@ -183,9 +183,11 @@ class Core:
         """Closes the session under whatever waits for an answer, so that nothing holds it up."""
         self.mobility.stop()
         self.membership.stop()
-        self.session.close()
-        self.mobility.close()
-        self.membership.close()
+        try:
+            self.session.close()  # Zenoh gives up after 10 s, with an error, if nothing can be sent
+        finally:
+            self.mobility.close()
+            self.membership.close()
 
     # What the node delivers
 
@@ -217,7 +219,11 @@ class Core:
         for number in ids:
             key = self.subscribers.get(number)
             if key is not None:
-                forward(self.session, key, sample, attachment, _HERE)
+                try:
+                    forward(self.session, key, sample, attachment, _HERE)
+                except zenoh.ZError:
+                    if not self.session.is_closed():  # else it was closed under this message
+                        raise
 
     def received(self, number: int, sample: zenoh.Sample) -> LocatedSample | None:
         """A sample on a subscriber's own key; None if it is not meant for it (any more)."""

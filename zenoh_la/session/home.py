@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import zenoh
@@ -18,6 +19,7 @@ log = logging.getLogger("zenoh_la")
 
 REQUEST_TIMEOUT_S = 5.0
 HELLO_TIMEOUT_S = 2.0
+_LOOK_S = 0.1
 
 OnMessage = Callable[["Home", zenoh.Sample], None]
 Place = tuple[str, int, int, str]
@@ -135,7 +137,10 @@ def call(
         express=True,
         allowed_destination=destination,
     )
-    ended.wait(timeout_s + 1.0)
+    give_up_at = monotonic() + timeout_s + 1.0
+    # A get that waits when its session is closed may not be ended by it.
+    while not ended.wait(_LOOK_S) and monotonic() < give_up_at and not session.is_closed():
+        pass
     return answers[0] if answers else None
 
 
