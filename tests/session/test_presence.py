@@ -132,7 +132,7 @@ def test_a_slot_is_used_again_and_its_old_owner_has_no_say() -> None:
                 documents.read(reply.ok.payload)
                 for reply in observer.get(
                     protocol.ask(old.nid, old.slot),
-                    payload=documents.write({"secret": old._secret, "reset": True}),
+                    payload=documents.write({"secret": old.secret, "reset": True}),
                 )
                 if reply.ok is not None
             ]
