@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import zenoh
@@ -83,6 +83,8 @@ class Mover:
 class Load:
     """A publisher under way: all the time at places always, sometimes and never in the area."""
 
+    places = {"in": (0, 2000), "edge": (4000, 8000), "out": (25_000, 30_000)}  # noqa: RUF012
+
     def __init__(
         self, session: zenoh_la.LocationSession, topic: str, precision: Precision, seed: int
     ) -> None:
@@ -98,14 +100,13 @@ class Load:
         self._thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
-        where = {"in": (0, 2000), "edge": (4000, 8000), "out": (25_000, 30_000)}
         while not self._stopped.wait(0.001):
-            for name, (least_m, most_m) in where.items():
+            for name, (least_m, most_m) in self.places.items():
                 self._place = near(self._random, least_m, most_m)
                 self._publisher.put(f"{name} {self.sent[name]}")
                 self.sent[name] += 1
 
-    def __enter__(self) -> Load:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -164,6 +165,28 @@ def test_no_move_loses_or_doubles_a_message(network: Network, precision: Precisi
             mover.go_about(MOVES[precision], seed=7)
         load.check(inbox)
         assert len([t for t in inbox.texts() if t.startswith("edge")]) > 0
+
+
+class SteadyLoad(Load):
+    """A publisher that stays where it is: its node may grant it the route."""
+
+    places = {"in": (0, 0)}  # noqa: RUF012
+
+    def has_a_granted_route(self) -> bool:
+        sender = self._publisher._sender
+        return sender is not None and sender._grant is not None
+
+
+def test_no_move_loses_or_doubles_what_comes_by_a_granted_route(network: Network) -> None:
+    """Bursts of moves take the route back; in between it is granted again."""
+    mover, inbox = Mover(network.mover), Inbox()
+    with network.mover.declare_subscriber("steady", inbox, **EGO):
+        wait_until_it_flows(network, "steady", inbox)
+        with SteadyLoad(network.publisher, "steady", Precision.POINT, seed=5) as load:
+            for burst in range(5):
+                wait_for(load.has_a_granted_route, "the route is granted")
+                mover.go_about(50, seed=burst)
+        load.check(inbox)
 
 
 def wait_until_it_flows(
