@@ -41,6 +41,11 @@ CORNERS = [
 
 EXACT = ["t", "t/a", "t/b", "t/a/x", "t/b/x/y", "u/a", "t/@v/a", "t/@v/b", "@v/a"]
 WILD = ["t/*", "t/**", "**", "t/a/**", "t/*/x", "*/a", "t/a$*", "**/x", "t/@v/*", "t/@v/**", "@v/*"]
+# Of publishers that stay: few want them, and no wildcard of the others does.
+STAYED = [f"@s/{number}" for number in range(6)]
+WANTED = [*EXACT, *WILD, *STAYED, "@s/*"]
+"""What subscribers and queryables are declared on."""
+
 PRECISIONS = list(Precision)
 ENCODERS: dict[Precision, Encoder] = {
     Precision.POINT: Base64JsonEncoder(),

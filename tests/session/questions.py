@@ -9,14 +9,14 @@ from typing import Any
 import zenoh
 
 from tests.session.oracle import (
-    EXACT,
-    WILD,
+    WANTED,
     Where,
     any_area,
     any_area_about_oneself,
     topics_meet,
 )
-from tests.session.workload import Party, Workload
+from tests.session.parties import Party
+from tests.session.workload import Workload
 from zenoh_la import Coordinates, Role, location_match
 
 
@@ -74,7 +74,7 @@ class Questions(Workload):
             about_oneself = party.is_mobile and kind < 0.7
             where = any_area_about_oneself(random) if about_oneself else any_area(random)
         self._declared += 1
-        answerer = Answerer(party, self._declared, random.choice(EXACT + WILD), where)
+        answerer = Answerer(party, self._declared, random.choice(WANTED), where)
         answerer.declare()
         return answerer
 
@@ -85,7 +85,7 @@ class Questions(Workload):
     def _ask(self) -> None:
         random = self._random
         party = random.choice(self._parties)
-        topic = random.choice(EXACT + WILD)
+        topic = random.choice(WANTED)
         where, keys = None, None
         # When queryables have gone, a plain get may miss others: see `Subscription.may_leave`.
         if self._generation > 1 or random.random() < 0.85:

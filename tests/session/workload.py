@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from random import Random
@@ -15,136 +14,20 @@ import zenoh
 from tests.network import wait_for
 from tests.session.deployments import Opened
 from tests.session.oracle import (
-    DOMAIN,
     EXACT,
     PRECISIONS,
+    WANTED,
     WILD,
-    Seen,
     Sent,
-    Wanted,
-    Where,
     any_area,
     any_area_about_oneself,
     any_place,
     expected,
-    seen,
 )
-from zenoh_la import Coordinates, GeographicRange, LocationSession, Role, Shape
+from tests.session.parties import BLOCK, Party, Stayer, Subscription
 
-_BLOCK = zenoh.CongestionControl.BLOCK
-_WORLD = GeographicRange(-90, -180, 90, 180)
 _ENTRIES = 8
-_PULL_CAPACITY = 10_000
 _LOCALITIES = [*[None] * 12, zenoh.Locality.REMOTE, zenoh.Locality.SESSION_LOCAL]
-
-
-@dataclass
-class Party:
-    """A session: one that puts anywhere, one that moves with its areas, or one without a place.
-
-    Control topics begin with an ``@`` chunk of their own, which no wildcard of the workload meets.
-    """
-
-    number: int
-    session: LocationSession
-    kind: str
-    place: Coordinates | None = None
-    entries: list[Any] = field(default_factory=list)
-    publishers: dict[Any, Any] = field(default_factory=dict)
-    fences: list[str] = field(default_factory=list)
-    located_fences: list[str] = field(default_factory=list)
-    probes: set[str] = field(default_factory=set)
-    fence: Any = None
-
-    def settle(self, random: Random) -> None:
-        session = self.session
-        session.declare_bloom_domain(DOMAIN)
-        if self.kind != "plain":
-            self.place = any_place(random)
-            lifetime = {"free": 0.0, "mobile": 0.02, "late mobile": inf}[self.kind]
-            session.declare_position_handler(lifetime, lambda: self.place)
-        session.declare_subscriber(
-            "@fence/*", _direct(lambda s: self.located_fences.append(s.payload.to_string())),
-            location_shape=_WORLD,
-        )  # fmt: skip
-        if self.is_mobile:
-            session.declare_subscriber(
-                f"@probe/{self.number}", _direct(lambda s: self.probes.add(s.payload.to_string())),
-                location_shape=Shape.CIRCLE, shape_data={"r": 1.0},
-            )  # fmt: skip
-
-    @property
-    def is_mobile(self) -> bool:
-        return self.kind in ("mobile", "late mobile")
-
-    def watch_fences(self, generation: int) -> None:
-        """Declared after all others, on a new key: who sees this one sees the others as well."""
-        if self.fence is not None:
-            self.fence.undeclare()
-        self.fence = self.session.declare_subscriber(
-            f"@fence/{generation}", _direct(lambda s: self.fences.append(s.payload.to_string()))
-        )
-
-
-@dataclass
-class Subscription:
-    """A subscriber, what it got and what it had to get."""
-
-    party: Party
-    topic: str
-    where: Where | None
-    include_unlocated: bool
-    is_pulled: bool
-    origin: zenoh.Locality | None = None
-    got: list[Seen] = field(default_factory=list)
-    due: Counter[Seen] = field(default_factory=Counter)
-    handle: Any = None
-
-    def declare(self, random: Random) -> None:
-        session = self.party.session
-        area: dict[str, Any] = {} if self.where is None else dict(self.where.arguments)
-        area["allowed_origin"] = self.origin
-        if self.include_unlocated:
-            area["include_unlocated"] = True
-        if self.is_pulled:
-            self.handle = session.declare_pull_subscriber(
-                self.topic, self._take, capacity=_PULL_CAPACITY, **area
-            )
-        else:
-            handler = _direct(self._take) if random.random() < 0.8 else self._take
-            self.handle = session.declare_subscriber(self.topic, handler, **area)
-
-    @property
-    def may_leave(self) -> bool:
-        """Not if Zenoh itself would have to forget the topic.
-
-        Stock Zenoh 1.10 loses messages on ``t/a/x`` for a subscriber of ``**`` if its session had
-        others on ``t/a/x`` and ``t/a``, the first was undeclared, a message passed, and then the
-        other was undeclared.
-        """
-        return self.where is not None and not self.include_unlocated
-
-    def _take(self, sample: Any) -> None:
-        self.got.append(seen(sample))
-
-    def wanted(self) -> Wanted:
-        role = Role.PULL_SUBSCRIBER if self.is_pulled else Role.SUBSCRIBER
-        keys = None if self.where is None else self.where.keys(role, self.party.place)
-        return Wanted(self.topic, keys, self.include_unlocated, self.party.number, self.origin)
-
-    def count(self) -> int:
-        if self.is_pulled:
-            self.handle.pull()
-        return len(self.got)
-
-    def __str__(self) -> str:
-        area = "everywhere" if self.where is None else self.where.arguments
-        who = f"party {self.party.number} ({self.party.kind})"
-        return f"{who} on {self.topic}, {area}, from {self.origin}"
-
-
-def _direct(callback: Any) -> Any:
-    return zenoh.handlers.Callback(callback, indirect=False)
 
 
 KINDS = ["free", "mobile", "free", "late mobile", "plain", "free"]
@@ -160,6 +43,7 @@ class Workload:
             Party(n, session, kind)
             for n, (session, kind) in enumerate(zip(opened.sessions, KINDS, strict=False))
         ]
+        self._stayers: list[Stayer] = []
         self._messages = 0
         self._round = 0
         self._generation = 0
@@ -171,21 +55,24 @@ class Workload:
             party.settle(self._random)
             for _ in range(_ENTRIES):
                 party.entries.append(self._new(party))
+            if party.kind != "plain":
+                self._stayers.append(Stayer.declared(party, self._random))
         self._converge()
 
     def _new(self, party: Party) -> Any:
         """Something new that a party declares."""
         random = self._random
-        kind = random.random()
+        topic, kind = random.choice(WANTED), random.random()
+        stayed = topic.startswith("@s/")  # a route with native subscribers is not granted
         where = None
-        if kind > 0.15:
+        if kind > 0.15 or stayed:
             about_oneself = party.is_mobile and kind < 0.7
             where = any_area_about_oneself(random) if about_oneself else any_area(random)
         subscription = Subscription(
             party,
-            random.choice(EXACT + WILD),
+            topic,
             where,
-            where is not None and random.random() < 0.25,
+            where is not None and not stayed and random.random() < 0.25,
             random.random() < 0.15,
             # Of the whole network it means Zenoh's own idea of where a sample comes from: a located
             # one that a router has passed on is remote, even if its publisher is the same session.
@@ -204,7 +91,7 @@ class Workload:
 
     def publish(self, count: int) -> None:
         """Puts messages, waits for all that the oracle says, and for nothing more."""
-        sent = [self._put(self._random.choice(self._parties)) for _ in range(count)]
+        sent = [self._put_one() for _ in range(count)]
         subscriptions = [s for party in self._parties for s in party.entries]
         for subscription in subscriptions:
             due = expected(subscription.wanted(), sent)
@@ -222,9 +109,14 @@ class Workload:
         got = Counter(subscription.got)
         assert got == due, f"{subscription}: missing {due - got}, too many {got - due}"
 
+    def _put_one(self) -> Sent:
+        self._messages += 1
+        if self._random.random() < 0.5:
+            return self._random.choice(self._stayers).put(f"message {self._messages}")
+        return self._put(self._random.choice(self._parties))
+
     def _put(self, party: Party) -> Sent:
         random = self._random
-        self._messages += 1
         topic = random.choice(EXACT if random.random() < 0.75 else WILD)
         precision = random.choice([*PRECISIONS, *PRECISIONS, None])
         if party.kind == "free" and random.random() < 0.8:
@@ -233,7 +125,7 @@ class Workload:
         payload = "" if deletes else f"message {self._messages}"
         attachment = f"of {self._messages}" if deletes or random.random() < 0.3 else None
         options: dict[str, Any] = {
-            "congestion_control": _BLOCK,
+            "congestion_control": BLOCK,
             "precision": precision,
             "allowed_destination": random.choice(_LOCALITIES),
         }
@@ -276,10 +168,10 @@ class Workload:
         def arrived() -> bool:
             for party in self._parties:
                 text = f"plain {marks[party.number]}"
-                party.session.put(topic, text, congestion_control=_BLOCK, precision=None)
+                party.session.put(topic, text, congestion_control=BLOCK, precision=None)
             for party in with_place:
                 text = f"located {marks[party.number]}"
-                party.session.put(topic, text, congestion_control=_BLOCK)
+                party.session.put(topic, text, congestion_control=BLOCK)
             with suppress(AssertionError):
                 wait_for(lambda: all(self._has(p, plain, located) for p in self._parties), "", 1.0)
                 return True
@@ -316,7 +208,7 @@ class Workload:
         helper.place = party.place
 
         def arrived() -> bool:
-            helper.session.put(f"@probe/{party.number}", mark, congestion_control=_BLOCK)
+            helper.session.put(f"@probe/{party.number}", mark, congestion_control=BLOCK)
             return mark in party.probes
 
         wait_for(arrived, f"party {party.number} is at {party.place}")
