@@ -65,8 +65,9 @@ def publish_until(publisher: Any, numbers: Iterator[int], is_enough: Any) -> int
 
     def step() -> Any:
         nonlocal sent
-        publisher.put(str(next(numbers)))
-        sent += 1
+        for _ in range(10):
+            publisher.put(str(next(numbers)))
+            sent += 1
         return is_enough()
 
     wait_for(step, "what the publisher waits for")
@@ -210,11 +211,11 @@ def test_a_router_can_be_told_to_grant_nothing() -> None:
             publisher = first.declare_publisher("t", congestion_control=BLOCK)
             inbox = Inbox()
             last.declare_subscriber("t", inbox, location_shape=AREA)
-            for number in range(200):
+            for number in range(500):
                 publisher.put(str(number))
-            inbox.wait(200)
-            assert inbox.texts() == [str(number) for number in range(200)]
-            assert router.status().counters.received == 200
+            inbox.wait(500)
+            assert inbox.texts() == [str(number) for number in range(500)]
+            assert router.status().counters.received == 500
             assert granted(publisher) is None
 
 

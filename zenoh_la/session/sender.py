@@ -26,7 +26,9 @@ _HERE = zenoh.Locality.SESSION_LOCAL
 DELETE = object()
 """Instead of a payload: the message is a deletion."""
 
-_STAYS = 16  # messages from one place before the route is asked for
+# So many messages from one place within so long, and the route is asked for. A grant costs some
+# 600 bytes a second in questions and reports: a publisher of few messages is better off without.
+_STAYS, _WITHIN_S = 64, 1.0
 _ANSWER_S = 0.1  # then the messages that were held go by the node
 _MAX_HELD = 1024
 _ASK_AGAIN_S = 1.0
@@ -82,6 +84,7 @@ class Sender:
         self._number = core.routes.join(self) if destination == ANY else 0
         self._last = b""
         self._stayed = 0
+        self._since_s = 0.0
         self._grant: _Grant | None = None
         self._question: _Question | None = None
         self._held: deque[_Message] = deque()
@@ -126,11 +129,19 @@ class Sender:
                 self._ask(message.packed)
                 return
         self._by_node(message)
-        if message.packed != self._last:
-            self._last, self._stayed = message.packed, 0
-        self._stayed += 1
-        if self._stayed >= _STAYS and monotonic() >= self._ask_at_s:
+        if self._stays(message.packed):
             self._ask(message.packed)
+
+    def _stays(self, packed: bytes) -> bool:
+        """Whether the publisher stays, and has enough to say, so that a route is worth asking."""
+        self._stayed += 1
+        if packed != self._last:
+            self._last, self._stayed, self._since_s = packed, 1, monotonic()
+        elif self._stayed >= _STAYS:
+            now_s = monotonic()
+            self._stayed, since_s, self._since_s = 0, self._since_s, now_s
+            return now_s - since_s <= _WITHIN_S and now_s >= self._ask_at_s
+        return False
 
     def _put(self, key: Any, message: _Message, end: bytes, where: zenoh.Locality | None) -> None:
         attachment = frames.attached(message.user, end)
