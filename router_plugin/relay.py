@@ -151,21 +151,30 @@ class Relay:
 
     def on_ingress(self, sample: zenoh.Sample) -> None:
         """A located message from one of this node's sessions."""
-        key = str(sample.key_expr)
-        source = self._sources.get(key)
         try:
-            if source is None:
-                source = self._new_source(key)
-            packed, user = source.packed, sample.attachment
-            if packed is None:
-                packed, own = frames.split(user)
-                user = None if own is None else zenoh.ZBytes(own)
-            plan = source.plans.get(packed)
-            if plan is None or plan.number != plan.epoch.number:
-                plan = self._decide_ingress(source, packed)
+            self._take_in(sample)
         except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
-            return
+
+    def on_egress(self, sample: zenoh.Sample) -> None:
+        """A located message from another node."""
+        try:
+            self._hand_out(sample)
+        except (ZenohLaError, zenoh.ZError) as exc:
+            self._refuse(exc)
+
+    def _take_in(self, sample: zenoh.Sample) -> None:
+        key = str(sample.key_expr)
+        source = self._sources.get(key)
+        if source is None:
+            source = self._new_source(key)
+        packed, user = source.packed, sample.attachment
+        if packed is None:
+            packed, own = frames.split(user)
+            user = None if own is None else zenoh.ZBytes(own)
+        plan = source.plans.get(packed)
+        if plan is None or plan.number != plan.epoch.number:
+            plan = self._decide_ingress(source, packed)
         counters = self._counters
         counters.received += 1
         counters.vetoed += plan.vetoed
@@ -178,22 +187,13 @@ class Relay:
         elif not plan.targets:
             counters.stopped += 1
 
-    def on_egress(self, sample: zenoh.Sample) -> None:
-        """A located message from another node."""
-        try:
-            if "*" in str(sample.key_expr):  # a rule against this key would not have seen it
-                raise ProtocolError(str(sample.key_expr), "must name nodes")
-            header, user, _ = frames.split_delivered(sample.attachment)
-        except ProtocolError as exc:
-            self._refuse(exc)
-            return
+    def _hand_out(self, sample: zenoh.Sample) -> None:
+        if "*" in str(sample.key_expr):  # a rule against this key would not have seen it
+            raise ProtocolError(str(sample.key_expr), "must name nodes")
+        header, user, _ = frames.split_delivered(sample.attachment)
         plan = self._egress.get(header)
         if plan is None or plan.number != plan.epoch.number:
-            try:
-                plan = self._decide_egress(header)
-            except (ZenohLaError, zenoh.ZError) as exc:
-                self._refuse(exc)
-                return
+            plan = self._decide_egress(header)
             _remember(self._egress, header, plan, _MAX_PLANS)
         self._pass_on(sample, plan, None if user is None else zenoh.ZBytes(user))
 
