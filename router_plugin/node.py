@@ -166,6 +166,7 @@ class Node:
         for declared in reversed(self._declared):
             declared.undeclare()
         self._declared.clear()
+        self._queries.close()
         self._views.close()
         self._advert.close()
         self._outlets.close()

@@ -24,6 +24,7 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import documents, frames, protocol
 from zenoh_la.router_plugin.adverts import Advert
+from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.chunks import located_all
 from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.members import Members
@@ -95,11 +96,20 @@ class Ask:
 
 
 class Passing:
-    """A get on its way: replies go back as they come, and it ends when all parts have ended."""
+    """A get on its way: replies go back as they come, and it ends when all parts have ended.
 
-    def __init__(self, session: zenoh.Session, query: zenoh.Query) -> None:
+    Args:
+        ends: where its end is told, if others than the own session answer. When one of them is
+            cut off, Zenoh ends its part with its own locks held, and to tell the one who asked
+            would take them again: the whole router stood still.
+    """
+
+    def __init__(
+        self, session: zenoh.Session, query: zenoh.Query, ends: Agenda | None = None
+    ) -> None:
         self._session = session
         self._query = query
+        self._ends = ends
         self._lock = threading.Lock()
         self._parts = 1
 
@@ -117,7 +127,7 @@ class Passing:
         query = self._query
         self._session.get(
             zenoh.Selector(key, query.parameters),
-            zenoh.handlers.Callback(self._back, self.done, indirect=False),
+            zenoh.handlers.Callback(self._back, self._part_done, indirect=False),
             target=zenoh.QueryTarget.ALL,
             consolidation=zenoh.ConsolidationMode.NONE,
             accept_replies=zenoh.ReplyKeyExpr.ANY,
@@ -131,6 +141,12 @@ class Passing:
 
     def _back(self, reply: zenoh.Reply) -> None:
         pass_back(self._query, reply)
+
+    def _part_done(self) -> None:
+        if self._ends is None:
+            self.done()
+        else:
+            self._ends.after(0.0, self.done)
 
     def done(self) -> None:
         """One part has ended; the caller ends the first one, when all others have begun."""
@@ -187,6 +203,11 @@ class Queries:
         self._members = members
         self._advert = advert
         self._counters = counters
+        # Of its own: a caller that does not read holds up the ends of others, but nothing else.
+        self._ends = Agenda(f"zenoh-la-gets-{nid}")
+
+    def close(self) -> None:
+        self._ends.close()
 
     def on_ingress(self, query: zenoh.Query) -> None:
         """A located get from one of this node's sessions."""
@@ -197,7 +218,7 @@ class Queries:
         self._handle(query, self._from_node)
 
     def _handle(self, query: zenoh.Query, step: Callable[[zenoh.Query, Passing], None]) -> None:
-        passing = Passing(self._session, query)
+        passing = Passing(self._session, query, self._ends)
         try:
             step(query, passing)
         except (ZenohLaError, zenoh.ZError) as exc:
