@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from types import NoneType
 from typing import Any
 
 import zenoh
@@ -186,12 +187,21 @@ def area_chunk(core: Core, where: Where) -> str:
     return chunk
 
 
+def check_area(core: Core, where: Where) -> None:
+    """Says what is wrong with an area that is asked later; the position is not asked for yet."""
+    if not where.is_ego_centric:
+        area_chunk(core, where)
+        return
+    core.places.chunks(where, Role.GET, None)
+    core.check_position()
+
+
 def checked(
     topic: Any, target: Any, accept_replies: Any, allowed_destination: Any
 ) -> dict[str, Any]:
     """Those arguments of a get that Zenoh does not see as they are; raises its own errors."""
-    check_kind("target", target, zenoh.QueryTarget)
-    check_kind("accept_replies", accept_replies, zenoh.ReplyKeyExpr)
+    check_kind("target", target, zenoh.QueryTarget, NoneType)
+    check_kind("accept_replies", accept_replies, zenoh.ReplyKeyExpr, NoneType)
     return {
         "topic": topic_of(topic),
         "target": target,

@@ -10,7 +10,7 @@ import zenoh
 
 from zenoh_la.encoders import BloomDomain
 from zenoh_la.router_plugin.status import Status
-from zenoh_la.session.core import Core
+from zenoh_la.session.core import Core, check_length
 from zenoh_la.session.position import PositionHandler
 from zenoh_la.values import Coordinates
 
@@ -83,6 +83,7 @@ class SessionBase:
         return self._zsession.new_timestamp()
 
     def declare_keyexpr(self, key_expr: Any) -> Any:
+        check_length(key_expr)
         return self._zsession.declare_keyexpr(key_expr)
 
     def liveliness(self) -> zenoh.Liveliness:

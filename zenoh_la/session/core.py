@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 import zenoh
@@ -45,26 +46,38 @@ log = logging.getLogger("zenoh_la")
 
 _HERE = zenoh.Locality.SESSION_LOCAL
 _MAX_HEADERS = 4096
+_MAX_KEY_BYTES = 65_535
 
 
 def check_kind(argument: str, value: Any, *kinds: type) -> None:
-    """Refuses an argument of Zenoh's as Zenoh does, at the call; None stands for its default."""
-    if value is not None and not isinstance(value, kinds):
+    """Refuses an argument of Zenoh's as Zenoh does, at the call."""
+    if not isinstance(value, kinds):
         problem = f"'{type(value).__name__}' object cannot be converted to '{kinds[0].__name__}'"
         raise TypeError(f"argument '{argument}': {problem}")
 
 
 def locality(argument: str, given: zenoh.Locality | None) -> int:
     """Zenoh's locality as the protocol numbers it."""
-    check_kind(argument, given, zenoh.Locality)
+    check_kind(argument, given, zenoh.Locality, NoneType)
     if given is None or given == zenoh.Locality.ANY:
         return ANY
     return REMOTE if given == zenoh.Locality.REMOTE else LOCAL
 
 
+def check_length(key_expr: Any, argument: str = "key_expr") -> None:
+    """Refuses what is so long that Zenoh would panic, and its session be of no use any more."""
+    if type(key_expr) is str and len(key_expr) * 4 > _MAX_KEY_BYTES:
+        length = len(key_expr.partition("?")[0].encode(errors="replace"))
+        if length > _MAX_KEY_BYTES:
+            problem = f"has {length} bytes, a key expression has at most {_MAX_KEY_BYTES}"
+            raise ArgumentError(argument, key_expr, problem)
+
+
 def topic_of(key_expr: Any) -> str:
-    """A topic as text, checked before Zenoh sees it: one that is too long would make it panic."""
-    topic = str(key_expr)
+    """A topic as text; what is no key expression is Zenoh's own error."""
+    check_kind("key_expr", key_expr, str, zenoh.KeyExpr)
+    check_length(key_expr)
+    topic = str(key_expr if isinstance(key_expr, zenoh.KeyExpr) else zenoh.KeyExpr(key_expr))
     try:
         check_topic(topic)
     except LocationKeyError as exc:
@@ -130,11 +143,15 @@ class Core:
             self._mobile.add(number)
             self.mobility.start()
 
-    def position_needed(self) -> Coordinates | None:
-        """The position for an area that goes with it; None if the handler says there is none."""
+    def check_position(self) -> None:
+        """Refuses an area that goes with the position if nobody can say where that is."""
         if not self.position.is_declared:
             problem = "an area about oneself needs a position: call declare_position_handler"
             raise PositionError(problem)
+
+    def position_needed(self) -> Coordinates | None:
+        """The position for an area that goes with it; None if the handler says there is none."""
+        self.check_position()
         return self.position.current()
 
     def renounce(self, number: int) -> None:

@@ -167,6 +167,7 @@ class Places:
 
     def chunks(self, where: Where, role: Role, position: Coordinates | None) -> tuple[str, ...]:
         """The keys of a call's area; none if it goes with a position and there is none."""
+        self._fingerprint(where.precision)
         if where.is_ego_centric and position is None:
             return ()
         areas = where.areas(position)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import zenoh
 
 from zenoh_la.encoders import Precision
+from zenoh_la.errors import ArgumentError
 from zenoh_la.router_plugin.protocol import LOCAL
 from zenoh_la.session.core import Core, locality, topic_of
 from zenoh_la.session.matching import listen, status_now
@@ -35,10 +36,20 @@ class Publisher:
         }
         self._encoding = native.encoding
         self._destination = locality("allowed_destination", allowed_destination)
-        self._sender = None
+        self._sender: Sender | None = None
+        self._refused: ArgumentError | None = None
         if precision is not None:
-            topic, priority = topic_of(native.key_expr), native.priority
-            self._sender = Sender(core, topic, precision, self._destination, priority)
+            self._locate(precision)
+
+    def _locate(self, precision: Precision) -> None:
+        try:
+            topic, priority = topic_of(self._native.key_expr), self._native.priority
+            self._sender = Sender(self._core, topic, precision, self._destination, priority)
+        except ArgumentError as exc:
+            if self._core.position.is_declared:
+                self._native.undeclare()
+                raise
+            self._refused = exc  # as a plain topic it may be good
 
     @property
     def id(self) -> zenoh.EntityGlobalId:
@@ -109,6 +120,8 @@ class Publisher:
 
     def _position(self) -> Coordinates | None:
         _ = self._native.key_expr  # Zenoh's error if it was undeclared
+        if self._refused is not None and self._core.position.is_declared:
+            raise self._refused
         return None if self._sender is None else self._core.position.current()
 
     @property

@@ -8,7 +8,7 @@ import zenoh
 
 from zenoh_la.encoders import Precision
 from zenoh_la.session.base import SessionBase
-from zenoh_la.session.core import locality, topic_of
+from zenoh_la.session.core import check_length, locality, topic_of
 from zenoh_la.session.places import checked_precision
 from zenoh_la.session.publisher import Publisher
 from zenoh_la.session.sender import DELETE, Sender
@@ -57,6 +57,7 @@ class Publishing(SessionBase):
         }
         position = self._position_for(precision)
         if position is None or precision is None:
+            check_length(key_expr)
             self._zsession.put(key_expr, payload, allowed_destination=allowed_destination, **qos)
         else:
             sender = self._sender(key_expr, precision, allowed_destination, priority)
@@ -88,6 +89,7 @@ class Publishing(SessionBase):
         }
         position = self._position_for(precision)
         if position is None or precision is None:
+            check_length(key_expr)
             self._zsession.delete(key_expr, allowed_destination=allowed_destination, **qos)
         else:
             sender = self._sender(key_expr, precision, allowed_destination, priority)
@@ -106,7 +108,9 @@ class Publishing(SessionBase):
         priority: zenoh.Priority | None,
     ) -> Sender:
         destination = locality("allowed_destination", allowed_destination)
-        at = (str(key_expr), precision, destination, str(priority))  # it cannot be hashed
+        if not isinstance(key_expr, str):
+            key_expr = topic_of(key_expr)
+        at = (key_expr, precision, destination, str(priority))  # it cannot be hashed
         sender = self._senders.get(at)
         if sender is None:
             if len(self._senders) >= _MAX_SENDERS:
@@ -131,6 +135,7 @@ class Publishing(SessionBase):
     ) -> Publisher:
         """Like `zenoh.Session.declare_publisher`; it publishes where the session is."""
         checked_precision(precision)
+        check_length(key_expr)
         native = self._zsession.declare_publisher(
             key_expr,
             encoding=encoding,

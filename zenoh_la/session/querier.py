@@ -8,7 +8,7 @@ import zenoh
 
 from zenoh_la.router_plugin import frames
 from zenoh_la.session import handlers
-from zenoh_la.session.asking import HERE, KEY, Asking, Get, area_chunk, seen
+from zenoh_la.session.asking import HERE, KEY, Asking, Get, area_chunk, check_area, seen
 from zenoh_la.session.core import Core
 from zenoh_la.session.matching import listen, status_now
 from zenoh_la.session.places import Where
@@ -106,6 +106,7 @@ class AreaQuerier(Querier):
         consolidation: Any,
         quality: dict[str, Any],
     ) -> None:
+        check_area(core, where)
         native = core.session.declare_querier(
             KEY, timeout=timeout_s, consolidation=consolidation, **HERE, **quality
         )

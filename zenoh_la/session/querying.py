@@ -13,7 +13,7 @@ from zenoh_la.router_plugin import frames
 from zenoh_la.session import asking, handlers, queryable
 from zenoh_la.session.asking import Asking, Get
 from zenoh_la.session.base import SessionBase
-from zenoh_la.session.core import topic_of
+from zenoh_la.session.core import check_kind, check_length, topic_of
 from zenoh_la.session.places import Wanted, Where
 from zenoh_la.session.querier import AreaQuerier, Querier
 from zenoh_la.values import Shape
@@ -40,6 +40,7 @@ class Querying(SessionBase):
         """Like `zenoh.Session.declare_queryable`; with an area, gets of areas that meet it too."""
         where = Where.of(location_shape, shape_data, precision)
         if where is None:
+            check_length(key_expr)
             return self._zsession.declare_queryable(
                 key_expr, handler, complete=complete, allowed_origin=allowed_origin
             )
@@ -91,6 +92,7 @@ class Querying(SessionBase):
             **quality,
         }
         where = Where.of(location_shape, shape_data, precision)
+        check_length(selector, "selector")
         if where is None:
             return self._plain_get(selector, handler, {
                 "target": target,
@@ -102,6 +104,7 @@ class Querying(SessionBase):
                 **options,
             })  # fmt: skip
         self._check_open()
+        check_kind("selector", selector, str, zenoh.KeyExpr, zenoh.Selector)
         chosen = selector if isinstance(selector, zenoh.Selector) else zenoh.Selector(selector)
         get = Get(
             parameters=chosen.parameters,
@@ -147,6 +150,7 @@ class Querying(SessionBase):
         }
         where = Where.of(location_shape, shape_data, precision)
         if where is None:
+            check_length(key_expr)
             native = self._zsession.declare_querier(
                 key_expr,
                 target=target,

@@ -12,7 +12,7 @@ from zenoh_la.keys import Role
 from zenoh_la.router_plugin import frames, protocol
 from zenoh_la.router_plugin.relay import forward
 from zenoh_la.session import handlers
-from zenoh_la.session.core import Claim, Core, locality
+from zenoh_la.session.core import Claim, Core, check_length, locality
 from zenoh_la.session.handle import Handle
 from zenoh_la.session.local import LOCAL
 from zenoh_la.session.places import Where
@@ -81,6 +81,7 @@ def declare_plain(
             return None if seen.is_for_others_than(home.nid, home.slot) else seen
         return seen
 
+    check_length(key_expr)
     native = core.session.declare_subscriber(
         key_expr, handlers.adapted(handler, change), allowed_origin=allowed_origin
     )
