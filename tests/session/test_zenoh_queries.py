@@ -335,6 +335,7 @@ def test_wrong_arguments_are_errors_at_the_call(same: Comparison) -> None:
         {"attachment": object()},
         {"source_info": 1},
         {"cancellation_token": 1},
+        {"timestamp_instrumentation": 1},
         {"allowed_destination": 1},
         {"parameters": 1},
     ]
@@ -549,3 +550,26 @@ def test_a_queryable_ends_under_its_queries(same: Comparison) -> None:
         return said
 
     same(scenario)
+
+
+def test_what_located_ones_cannot_carry(network: Network) -> None:
+    """Zenoh has no way to pass these on: they are None, not something that looks right."""
+    pair = network["located"]
+    topic = pair.topic()
+    traced = zenoh.TimestampInstrumentationBuilder().set_send(True).set_receive(True).build()
+    with (
+        pair.b.declare_subscriber(topic, **pair.area) as subscriber,
+        pair.b.declare_queryable(topic, **pair.area) as queryable,
+    ):
+        pair.reached(topic)
+        pair.answered(topic)
+        pair.a.put(topic, "x", timestamp_instrumentation=traced)
+        assert received(subscriber, 1)[0].timestamp_stack is None
+        for _, ask in _ways(pair, topic):
+            replies = ask(timestamp_instrumentation=traced)
+            with _next(queryable) as query:
+                assert query.timestamp_stack is None
+                query.reply(topic, "x")
+            (reply,) = replies
+            assert reply.ok.timestamp_stack is None
+            assert reply.replier_id is None

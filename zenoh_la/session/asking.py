@@ -100,6 +100,9 @@ class Asking:
             ask: what Zenoh does for one: `zenoh.Session.get` or `zenoh.Querier.get`, of `KEY`.
             options: what travels as it is, and what says how it is to travel.
         """
+        # It would trace no more than the way from this session to itself.
+        traced = options.pop("timestamp_instrumentation")
+        check_kind("timestamp_instrumentation", traced, zenoh.TimestampInstrumentation, NoneType)
         core = self._core
         core.membership.join()
         with self._lock:
