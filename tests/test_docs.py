@@ -34,13 +34,14 @@ def test_there_are_examples() -> None:
     assert sum(bool(test.examples) for test in tests) > 10
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-def test_readme_python(capsys: pytest.CaptureFixture[str]) -> None:
-    for block in blocks("python"):
-        exec(compile(block, "README.md", "exec"), {})
+@pytest.mark.parametrize("page", ["README.md", "docs/SESSIONS.md"])
+def test_python_on_a_page(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for block in blocks("python", (REPOSITORY / page).read_text()):
+        exec(compile(block, page, "exec"), {})
         promised = re.findall(r"print\(.*?# (.*)", block)
         assert capsys.readouterr().out.splitlines() == promised
 
