@@ -136,7 +136,7 @@ class Grants:
         # A list of nodes is one key: each of them hands it out, and matches again.
         node = protocol.node_of(str(plan.targets[0][0])) if plan.forwards else None
         grant = _Grant(serial, zenoh.KeyExpr(topic), plan, True, node, monotonic())
-        if not self._keep(asker, grant):
+        if not self._keep(asker, grant) or (plan.outlet is not None and plan.outlet.wanted):
             self._answer(asker, [asker.number, serial])
         elif node is not None:
             self._pass_on(sample, node, asker, {"serial": serial, "topic": topic,
@@ -256,7 +256,10 @@ class Grants:
             ready = [wait for wait in self._waits if not wait.pending]
             self._waits = [wait for wait in self._waits if wait.pending]
         for wait in ready:
-            wait.done()
+            try:
+                wait.done()
+            except zenoh.ZError as exc:
+                log.debug("an answer came too late: %s", exc)
 
     def _sweep(self) -> None:
         limit = monotonic() - _KEEP_S

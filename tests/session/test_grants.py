@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -12,6 +13,7 @@ import pytest
 import zenoh
 
 from tests.network import (
+    DEADLINE_S,
     Inbox,
     client,
     converged,
@@ -237,3 +239,98 @@ def test_who_moves_with_every_message_is_never_granted(precision: Precision) -> 
         inbox.wait(200)
         assert granted(publisher) is None
         assert inbox.texts() == [str(number) for number in range(200)]
+
+
+def test_what_is_held_is_checked_and_copied_at_the_call_and_comes_in_order() -> None:
+    with network("L") as (first, last, _):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        inbox = Inbox()
+        last.declare_subscriber("t", inbox, location_shape=AREA)
+        publisher.put("before")
+        inbox.wait(1)
+        sender: Any = publisher._sender
+        with sender._changed:
+            question = sender._new_question(sender._last)  # its answer is on its way
+        publisher.put("first")
+        first.put("t", "by the session", congestion_control=BLOCK)
+        changing = bytearray(b"AAAA")
+        publisher.put(changing)
+        changing[:] = b"BBBB"
+        with pytest.raises(TypeError):
+            publisher.put(object())
+        assert len(inbox) == 1
+        sender.answered(question.serial, None)
+        publisher.put("last")
+        inbox.wait(5)
+        assert inbox.texts() == ["before", "first", "by the session", "AAAA", "last"]
+
+
+def test_who_has_little_to_say_after_a_burst_asks_no_more() -> None:
+    with network("L") as (first, last, _):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        inbox = Inbox()
+        last.declare_subscriber("t", inbox, location_shape=AREA)
+        publish_until(publisher, count(), lambda: granted(publisher))
+        sender: Any = publisher._sender
+        with sender._changed:
+            sender._grant = sender._grant._replace(until_s=0.0)  # its lease is over
+            sender._sent_in_lease = 3
+        serial, seen = sender._serial, len(inbox)
+        publisher.put("one more")
+        inbox.wait(seen + 1)
+        assert granted(publisher) is None
+        assert sender._serial == serial
+
+
+@pytest.mark.parametrize("kind", ["peers", "L"])
+def test_handlers_that_publish_on_each_others_topics_do_not_stop_each_other(kind: str) -> None:
+    with network(kind) as (first, _, _):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publishers = {n: first.declare_publisher(f"h/{n}", congestion_control=BLOCK) for n in "12"}
+        inbox = Inbox()
+
+        def echo(sample: Any) -> None:
+            inbox(sample)
+            if sample.payload.to_string() == "call":
+                other = "2" if str(sample.key_expr) == "h/1" else "1"
+                publishers[other].put("echo")
+
+        direct = zenoh.handlers.Callback(echo, indirect=False)
+        first.declare_subscriber("h/*", direct, location_shape=AREA)
+        threads = [
+            threading.Thread(target=lambda p=p: [p.put("call") for _ in range(500)], daemon=True)
+            for p in publishers.values()
+        ]
+        for thread in threads:
+            thread.start()
+        inbox.wait(2000)
+        for thread in threads:
+            thread.join(DEADLINE_S)
+            assert not thread.is_alive()
+        assert sorted(inbox.texts()) == ["call"] * 1000 + ["echo"] * 1000
+
+
+def test_a_handler_may_publish_while_what_waited_for_a_node_goes_out() -> None:
+    with network("peers") as (first, _, _):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        inbox = Inbox()
+
+        def echo(sample: Any) -> None:
+            inbox(sample)
+            if sample.payload.to_string() == "waited":
+                first.put("t", "echo", congestion_control=BLOCK)
+
+        direct = zenoh.handlers.Callback(echo, indirect=False)
+        first.declare_subscriber("t", direct, location_shape=AREA)
+        membership = first._core.membership
+        home, membership._home = membership._home, None  # as in a gap
+        assert home is not None
+        first.put("t", "waited", congestion_control=BLOCK)
+        settled = threading.Thread(target=lambda: membership._settle(home), daemon=True)
+        settled.start()
+        inbox.wait(2)
+        settled.join(DEADLINE_S)
+        assert not settled.is_alive()
+        assert inbox.texts() == ["waited", "echo"]

@@ -127,6 +127,7 @@ class Core:
         self.mobility.follow(self.position)
         self.routes = Routes()
         self._rechecked: dict[bytes, tuple[Interest, bool]] = {}
+        self._moving: dict[int, Interest] = {}
         self._claims: dict[int, tuple[Claim, Interest]] = {}
         self._mobile: set[int] = set()
         self._headers: dict[bytes, tuple[int, tuple[int, ...]]] = {}
@@ -171,6 +172,8 @@ class Core:
             if new.chunks != old.chunks:
                 changes[number] = (claim, new)
         if changes:
+            # Granted messages for the new place may come before the node's answer.
+            self._moving = {number: new for number, (_, new) in changes.items()}
             self.membership.move({number: new for number, (_, new) in changes.items()})
             for number, moved in changes.items():
                 if number in self._claims:
@@ -196,8 +199,8 @@ class Core:
         return None if position is None else self.places.position_chunk(position, precision)
 
     def close(self) -> None:
-        self.routes.close()
         """Closes the session under whatever waits for an answer, so that nothing holds it up."""
+        self.routes.close()
         self.mobility.stop()
         self.membership.stop()
         try:
@@ -266,6 +269,10 @@ class Core:
         if known is not None and known[0] is interest:
             return known[1]
         location = frames.location_of(parsed.location)
+        moving = self._moving.get(number)
+        if moving is not None and moving is not interest:
+            areas = (*interest.locations, *moving.locations)
+            return location is not None and any(locations_match(location, a) for a in areas)
         wants = (
             location is not None
             and any(locations_match(location, own) for own in interest.locations)

@@ -276,10 +276,13 @@ class Membership:
             home.close()
             raise
         self.tags.add(home.tag)
-        with self._gap:
-            # In order: who sends now waits here until what has waited longer is out.
-            self._waiting.let_out(home)
-            self._home = home
+        while True:
+            with self._gap:
+                send = self._waiting.next()
+                if send is None:  # nobody is overtaken: who sends before that waits in line
+                    self._home = home
+                    return
+            self._waiting.let_out(send, home)  # it may call handlers that send in their turn
 
     def _tell_all(self, home: Home) -> None:
         """Also if there is nothing to tell: the answer says that the registration is good."""

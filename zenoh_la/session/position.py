@@ -20,9 +20,16 @@ PositionHandler = Callable[[], Coordinates | None]
 
 def lifetime_s(value: Any) -> float:
     """A lifetime that is one: seconds from 0 on, `math.inf` included."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= 0:
-        raise ArgumentError("lifetime", value, "must be a number of seconds, 0 or more")
-    return float(value)
+    problem = "must be a number of seconds, 0 or more"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ArgumentError("lifetime", value, problem)
+    try:
+        seconds = float(value)
+    except OverflowError as exc:
+        raise ArgumentError("lifetime", "a number of many digits", problem) from exc
+    if not seconds >= 0:
+        raise ArgumentError("lifetime", value, problem)
+    return seconds
 
 
 class _Asked:

@@ -11,7 +11,7 @@ from zenoh_la.errors import ArgumentError
 from zenoh_la.router_plugin.protocol import LOCAL
 from zenoh_la.session.core import Core, locality, topic_of
 from zenoh_la.session.matching import listen, status_now
-from zenoh_la.session.sender import DELETE, Sender
+from zenoh_la.session.sender import DELETE, Sender, sender_of
 from zenoh_la.values import Coordinates
 
 
@@ -44,7 +44,7 @@ class Publisher:
     def _locate(self, precision: Precision) -> None:
         try:
             topic, priority = topic_of(self._native.key_expr), self._native.priority
-            self._sender = Sender(self._core, topic, precision, self._destination, priority)
+            self._sender = sender_of(self._core, topic, precision, self._destination, priority)
         except ArgumentError as exc:
             if self._core.position.is_declared:
                 self._native.undeclare()
@@ -152,11 +152,6 @@ class Publisher:
 
     def undeclare(self) -> None:
         self._native.undeclare()
-        self._close()
-
-    def _close(self) -> None:
-        if self._sender is not None:
-            self._sender.close()
 
     def __enter__(self) -> Self:
         self._native.__enter__()
@@ -164,7 +159,6 @@ class Publisher:
 
     def __exit__(self, *_args: Any, **_kwargs: Any) -> None:
         self._native.__exit__(*_args, **_kwargs)
-        self._close()
 
     def __repr__(self) -> str:
         return f"Publisher({self._native!r})"

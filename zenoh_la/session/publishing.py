@@ -11,18 +11,12 @@ from zenoh_la.session.base import SessionBase
 from zenoh_la.session.core import check_length, locality, topic_of
 from zenoh_la.session.places import checked_precision
 from zenoh_la.session.publisher import Publisher
-from zenoh_la.session.sender import DELETE, Sender
+from zenoh_la.session.sender import DELETE, Sender, sender_of
 from zenoh_la.values import Coordinates
-
-_MAX_SENDERS = 1024
 
 
 class Publishing(SessionBase):
     """`put`, `delete` and publishers."""
-
-    def __init__(self, session: zenoh.Session, mode: zenoh.WhatAmI, timeout_s: float) -> None:
-        super().__init__(session, mode, timeout_s)
-        self._senders: dict[tuple[Any, ...], Sender] = {}
 
     def put(
         self,
@@ -108,18 +102,7 @@ class Publishing(SessionBase):
         priority: zenoh.Priority | None,
     ) -> Sender:
         destination = locality("allowed_destination", allowed_destination)
-        if not isinstance(key_expr, str):
-            key_expr = topic_of(key_expr)
-        at = (key_expr, precision, destination, str(priority))  # it cannot be hashed
-        sender = self._senders.get(at)
-        if sender is None:
-            if len(self._senders) >= _MAX_SENDERS:
-                dropped, self._senders = self._senders, {}
-                for old in dropped.values():
-                    old.close()
-            sender = Sender(self._core, topic_of(key_expr), precision, destination, priority)
-            self._senders[at] = sender
-        return sender
+        return sender_of(self._core, topic_of(key_expr), precision, destination, priority)
 
     def declare_publisher(
         self,

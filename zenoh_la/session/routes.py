@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -15,12 +16,16 @@ if TYPE_CHECKING:
     from zenoh_la.session.sender import Sender
 
 
+_MAX_SHARED = 1024
+
+
 class Routes:
     """Senders by number, and the thread that does what they must do later."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._senders: WeakValueDictionary[int, Sender] = WeakValueDictionary()
+        self._shared: dict[tuple[Any, ...], Sender] = {}
         self._last = 0
         self._agenda: Agenda | None = None
         self._closed = False
@@ -33,6 +38,17 @@ class Routes:
                 if self._closed:
                     self._agenda.close()
             return self._agenda
+
+    def shared(self, key: tuple[Any, ...], make: Callable[[], Sender]) -> Sender:
+        """The one sender of a topic: whatever goes through it keeps its order."""
+        sender = self._shared.get(key)
+        if sender is None:
+            if len(self._shared) >= _MAX_SHARED:
+                dropped, self._shared = self._shared, {}
+                for old in dropped.values():
+                    old.close()
+            sender = self._shared.setdefault(key, make())
+        return sender
 
     def join(self, sender: Sender) -> int:
         """A number for a sender, from 1 on."""
@@ -50,9 +66,9 @@ class Routes:
         if "route" in document:
             match document["route"]:
                 case [number, serial]:
-                    self._answer(number, serial, None, "", granted=False)
+                    self._answer(number, serial, None)
                 case [number, serial, str() | None as key, str(end)]:
-                    self._answer(number, serial, key, end, granted=True)
+                    self._answer(number, serial, (key, _header(key, end)))
                 case other:
                     raise ProtocolError(other, "is no route")
         for pair in field(document, "revoked", list):
@@ -64,17 +80,10 @@ class Routes:
                 case other:
                     raise ProtocolError(other, "is no route that was revoked")
 
-    def _answer(
-        self, number: Any, serial: Any, key: str | None, end: str, *, granted: bool
-    ) -> None:
-        if key is not None and not protocol.is_delivery(key):
-            raise ProtocolError(key, "is no key to which a route can lead")
+    def _answer(self, number: Any, serial: Any, route: tuple[str | None, bytes] | None) -> None:
         sender = self._senders.get(whole(number))
-        try:
-            if sender is not None:
-                sender.answered(whole(serial), key, bytes.fromhex(end), granted=granted)
-        except ValueError as exc:
-            raise ProtocolError(end, "is no header in hexadecimal") from exc
+        if sender is not None:
+            sender.answered(whole(serial), route)
 
     def close(self) -> None:
         """Lets go out what is held, and ends the thread."""
@@ -87,3 +96,12 @@ class Routes:
             agenda = self._agenda
         if agenda is not None:
             agenda.close()
+
+
+def _header(key: str | None, end: str) -> bytes:
+    if key is not None and not protocol.is_delivery(key):
+        raise ProtocolError(key, "is no key to which a route can lead")
+    try:
+        return bytes.fromhex(end)
+    except ValueError as exc:
+        raise ProtocolError(end, "is no header in hexadecimal") from exc

@@ -25,6 +25,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self._sends: deque[Send] = deque()
+        self._is_full = False
         self.dropped = 0
 
     def add(self, send: Send) -> None:
@@ -32,14 +33,23 @@ class Waiting:
         if len(self._sends) > MAX_WAITING:
             self._sends.popleft()
             self.dropped += 1
+            if not self._is_full:
+                log.warning("no node for so long that messages are lost, the oldest first")
+            self._is_full = True
 
-    def let_out(self, home: Home) -> None:
-        while self._sends:
-            try:
-                self._sends.popleft()(home)
-            except Exception as exc:
-                self.dropped += 1
-                log.warning("a message that had to wait for a node could not be sent: %s", exc)
+    def next(self) -> Send | None:
+        """The one that has waited longest."""
+        if self._sends:
+            return self._sends.popleft()
+        self._is_full = False
+        return None
+
+    def let_out(self, send: Send, home: Home) -> None:
+        try:
+            send(home)
+        except Exception as exc:
+            self.dropped += 1
+            log.warning("a message that had to wait for a node could not be sent: %s", exc)
 
     def clear(self) -> None:
         self._sends.clear()
