@@ -198,14 +198,14 @@ def test_what_is_put_in_the_gap_is_kept_and_comes_in_order(routers: Routers) -> 
         wait_for(lambda: membership.home is None, "it has no node")
         for number in range(MAX_WAITING + 500):
             publisher.put(str(number))
-        assert membership.dropped == 500
+        assert membership.waiting.dropped == 500
         second.process.send_signal(signal.SIGCONT)
         with Stream(lambda text: publisher.put(str(MAX_WAITING + 500 + int(text)))) as more:
             wait_for(lambda: membership.home is not None, "it has a node again")
             wait_for(lambda: more.sent > 100, "more")
         total = MAX_WAITING + 500 + more.sent
         wait_for(lambda: inbox.texts()[-1] == str(total - 1), "the last message")
-        dropped = membership.dropped
+        dropped = membership.waiting.dropped
         assert inbox.texts() == ["before", *map(str, range(dropped, total))]
 
 

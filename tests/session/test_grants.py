@@ -334,3 +334,21 @@ def test_a_handler_may_publish_while_what_waited_for_a_node_goes_out() -> None:
         settled.join(DEADLINE_S)
         assert not settled.is_alive()
         assert inbox.texts() == ["waited", "echo"]
+
+
+def test_closing_waits_for_what_another_thread_lets_out() -> None:
+    with network("L") as (first, last, _):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        inbox = Inbox()
+        last.declare_subscriber("t", inbox, location_shape=AREA)
+        publisher.put("0")
+        sender: Any = publisher._sender
+        with sender._changed:
+            question = sender._new_question(sender._last)
+        for number in range(1, 3000):
+            publisher.put(str(number))
+        threading.Thread(target=lambda: sender.answered(question.serial, None)).start()
+        first.close()
+        inbox.wait(3000)
+        assert inbox.texts() == [str(number) for number in range(3000)]

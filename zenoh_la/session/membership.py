@@ -65,7 +65,7 @@ class Membership:
         self.tags: set[int] = {self.own_tag}
         self._joined = False
         self._closed = False
-        self._waiting = Waiting()
+        self.waiting = Waiting()
         self._patience = 0
         self._interests: dict[int, Interest] = {}
         self._watches: dict[int, tuple[list[Any], Callable[[bool], None]]] = {}
@@ -77,11 +77,6 @@ class Membership:
     @property
     def home(self) -> Home | None:
         return self._home
-
-    @property
-    def dropped(self) -> int:
-        """Located messages that were lost because there was no node for too long."""
-        return self._waiting.dropped
 
     def join(self) -> None:
         """Joins a node, if that has not been done: at the first use of a location."""
@@ -122,7 +117,7 @@ class Membership:
             if home is None:
                 if self._closed:
                     raise zenoh.ZError("session closed")
-                self._waiting.add(send)
+                self.waiting.add(send)
                 return
         send(home)
 
@@ -210,7 +205,7 @@ class Membership:
             if self._home is not None:
                 self._leave(self._home)
             self._close_left()
-            self._waiting.clear()
+            self.waiting.clear()
 
     def _tell(self, document: dict[str, Any]) -> None:
         home = self._home
@@ -278,11 +273,11 @@ class Membership:
         self.tags.add(home.tag)
         while True:
             with self._gap:
-                send = self._waiting.next()
-                if send is None:  # nobody is overtaken: who sends before that waits in line
+                send = self.waiting.next()
+                if send is None:  # till then who sends waits in line, handlers too
                     self._home = home
                     return
-            self._waiting.let_out(send, home)  # it may call handlers that send in their turn
+            self.waiting.let_out(send, home)
 
     def _tell_all(self, home: Home) -> None:
         """Also if there is nothing to tell: the answer says that the registration is good."""

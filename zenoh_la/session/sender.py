@@ -318,6 +318,7 @@ class Sender:
                 self._under_way -= 1
         with self._changed:
             self._is_letting_out = False
+            self._changed.notify_all()
         if question is not None:
             self._ask(question)
 
@@ -326,6 +327,8 @@ class Sender:
         with self._changed:
             self._question = self._grant = None
         self._let_out()
+        with self._changed:  # another thread may be at it
+            self._changed.wait_for(lambda: not (self._held or self._is_letting_out), _FULL_S)
         self.report()
         if self._number:
             self._core.routes.leave(self._number)
