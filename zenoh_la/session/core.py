@@ -20,6 +20,7 @@ from zenoh_la.errors import (
 from zenoh_la.keys import Role, check_topic
 from zenoh_la.router_plugin import documents, frames
 from zenoh_la.router_plugin.chunks import located_all
+from zenoh_la.router_plugin.numbered import NumberedKeys
 from zenoh_la.router_plugin.protocol import (
     ANY,
     LOCAL,
@@ -123,10 +124,15 @@ class Core:
         self.position = PositionSource(self.mobility.wake)
         self.mobility.follow(self.position)
         self.routes = Routes()
+        self._keys = NumberedKeys(session, on_links=True)
         self._moving: dict[int, Interest] = {}
         self._claims: dict[int, tuple[Claim, Interest]] = {}
         self._mobile: set[int] = set()
         self._headers: dict[bytes, tuple[int, tuple[int, ...]]] = {}
+
+    def stable_key(self, home: Home, key: str) -> zenoh.KeyExpr:
+        """A key on which much is put, as long as the session is at home there."""
+        return zenoh.KeyExpr(key) if home.node is not None else self._keys.get(key)
 
     # What the application declares
 

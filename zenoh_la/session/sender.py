@@ -72,7 +72,7 @@ class Sender:
         self._number = core.routes.join(self) if destination == ANY else 0
         self._lock = threading.Lock()  # guards all that follows
         self._let_go = threading.Condition(self._lock)
-        self._lease = Lease(lambda: core.membership.home)
+        self._lease = Lease(lambda: core.membership.home, core.stable_key)
         self._held: deque[_Message] = deque()
         self._letting_out: int | None = None
         self._is_ticking = False
@@ -166,7 +166,7 @@ class Sender:
         if to is None or to[0] is not home:
             who = protocol.sender(home.slot, self._destination)
             key = protocol.ingress(home.nid, who, protocol.IN_HEADER, self._topic)
-            self._to = to = (home, zenoh.KeyExpr(key))
+            self._to = to = (home, self._core.stable_key(home, key))
         return to[1]
 
     def _to_native_here(
