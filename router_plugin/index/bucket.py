@@ -30,7 +30,7 @@ class Bucket(Generic[T]):
     """Interests of one topic."""
 
     __slots__ = ("_cells", "_filters", "_others", "_regions", "_several", "_sorted", "members",
-                 "topic")  # fmt: skip
+                 "only", "topic")  # fmt: skip
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
@@ -42,6 +42,9 @@ class Bucket(Generic[T]):
         self._regions: list[tuple[Role, Regions[T]]] = []
         self._cells: CellTable[T] | None = None
         self._filters: FilterTable[T] | None = None
+        # The areas of subscribers, if they are all there is and each has one: `find` for a position
+        # is `holding` then.
+        self.only: Regions[T] | None = None
 
     def add(self, ident: T, first: int, locations: tuple[Location, ...]) -> None:
         """Adds an interest; its locations have the numbers from ``first`` on to themselves."""
@@ -56,6 +59,15 @@ class Bucket(Generic[T]):
             return
         kept = [self._put(n, location, ident) for n, location in enumerate(locations, first)]
         self.members[ident] = first, tuple(kept)
+        if self.only is None or len(locations) != 1 or type(locations[0]) is not Region:
+            self._see_if_only()
+
+    def _see_if_only(self) -> None:
+        more = self._several or self._others or self._cells is not None or self._filters is not None
+        alone = self._sorted and not more and len(self._regions) == 1
+        self.only = (
+            self._regions[0][1] if alone and self._regions[0][0] is Role.SUBSCRIBER else None
+        )
 
     def _sort(self) -> None:
         self._sorted = True
@@ -63,6 +75,7 @@ class Bucket(Generic[T]):
         for ident, (first, locations) in self.members.items():
             kept = [self._put(n, location, ident) for n, location in enumerate(locations, first)]
             self.members[ident] = first, tuple(kept)
+        self._see_if_only()
 
     def _put(self, number: int, location: Location, ident: T) -> Location:
         """Puts a location where it belongs; returns it, or an equal one to keep instead."""
@@ -113,6 +126,7 @@ class Bucket(Generic[T]):
             self._filters = None
         if any(not regions for _, regions in self._regions):
             self._regions = [(kind, regions) for kind, regions in self._regions if regions]
+        self._see_if_only()
 
     def find(self, location: Location, found: list[T]) -> None:
         """Adds to ``found`` whose locations match this one, each once."""
