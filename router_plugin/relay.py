@@ -16,10 +16,11 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import frames, protocol
 from zenoh_la.router_plugin.chunks import check_position, located
+from zenoh_la.router_plugin.epochs import Epoch
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.outlets import Outlet, Outlets, Untold
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Sender
-from zenoh_la.router_plugin.routes import Epoch, RoutingTable
+from zenoh_la.router_plugin.routes import RoutingTable
 
 log = logging.getLogger("zenoh_la")
 
@@ -60,10 +61,10 @@ class Counters:
 
 
 class Plan:
-    """A decided route: where copies of a message go, until an interest in its topic changes."""
+    """A decided route: where copies of a message go, until an interest changes that matters."""
 
-    __slots__ = ("deliveries", "epoch", "forwards", "number", "outlet", "plain_end", "targets",
-                 "vetoed")  # fmt: skip
+    __slots__ = ("deliveries", "epoch", "forwards", "matched", "number", "outlet", "plain_end",
+                 "targets")  # fmt: skip
 
     def __init__(self, epoch: Epoch) -> None:
         self.epoch = epoch
@@ -71,7 +72,7 @@ class Plan:
         self.targets: list[tuple[zenoh.KeyExpr, bytes]] = []
         self.deliveries = 0
         self.forwards = 0
-        self.vetoed = 0
+        self.matched = 0
         self.outlet: Outlet | Untold | None = None
         self.plain_end = b""
 
@@ -79,6 +80,11 @@ class Plan:
     def is_current(self) -> bool:
         """Whether nothing has changed since it was decided."""
         return self.number == self.epoch.number
+
+    @property
+    def vetoed(self) -> int:
+        """Interests of the topic, as of now, whose places are others."""
+        return self.epoch.topic.interests - self.matched
 
 
 class _Source:
@@ -267,9 +273,9 @@ class Relay:
     def _plan(
         self, topic: str, location: Location, packed: bytes, sender: Sender, *, onward: bool
     ) -> Plan:
-        plan = Plan(self._table.epoch(topic))
+        plan = Plan(self._table.epoch(topic, location))
         takers = self._table.takers(topic, location, sender)
-        plan.vetoed = takers.vetoed
+        plan.matched = takers.matched
         for slot, ids in takers.mine.items():
             member = self._members.get(slot)
             if member is not None:

@@ -13,9 +13,9 @@ from zenoh_la.keys import Role
 from zenoh_la.router_plugin.index.cells import CellTable
 from zenoh_la.router_plugin.index.filters import FilterTable
 from zenoh_la.router_plugin.index.raster import Box
-from zenoh_la.router_plugin.index.regions import RegionArea, Regions, area_box, circle_box
+from zenoh_la.router_plugin.index.regions import AREAS, RegionArea, Regions, area_box, circle_box
 from zenoh_la.router_plugin.match import locations_match
-from zenoh_la.values import Circle, GeographicRange, MgrsCell, Polygon, mgrs_grid
+from zenoh_la.values import Circle, MgrsCell, mgrs_grid
 from zenoh_la.values.mgrs_cell import MAX_DIGITS
 
 T = TypeVar("T")
@@ -23,7 +23,6 @@ T = TypeVar("T")
 # Most topics have an interest or two. In a plain list one takes 0.8 kB and 0.4 µs, in tables 3.8 kB
 # and 0.9 µs; four take 0.8 µs in either.
 _FEW = 4
-_AREAS = frozenset({Circle, GeographicRange, Polygon})  # no subclasses: they may differ
 
 
 class Bucket(Generic[T]):
@@ -79,7 +78,7 @@ class Bucket(Generic[T]):
 
     def _put(self, number: int, location: Location, ident: T) -> Location:
         """Puts a location where it belongs; returns it, or an equal one to keep instead."""
-        if type(location) is Region and type(location.place) in _AREAS:
+        if type(location) is Region and type(location.place) in AREAS:
             self._regions_of(location.role).add(number, location.place, ident)
         elif type(location) is Cell:
             if self._cells is None:
@@ -136,7 +135,7 @@ class Bucket(Generic[T]):
                 self._find_point(location, found)
             elif type(location) is Cell:
                 self._find_cell(location, found)
-            elif type(location) is Region and type(location.place) in _AREAS:
+            elif type(location) is Region and type(location.place) in AREAS:
                 self._find_region(location, found)
             elif type(location) is Bits and location.value >= 0:
                 if self._filters is not None and not location.is_filter:

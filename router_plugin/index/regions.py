@@ -11,6 +11,8 @@ from zenoh_la.values import Circle, Coordinates, GeographicRange, Polygon, geode
 T = TypeVar("T")
 
 RegionArea = GeographicRange | Circle | Polygon
+AREAS = frozenset({Circle, GeographicRange, Polygon})
+"""No subclasses: they may differ."""
 Round = tuple[float, float, float, float, float, float, float, float, float, Circle, T]
 """A circle's box as ``south, north, west, east``, its centre in metres, its `chord_limits`,
 itself, and whose it is."""
@@ -38,13 +40,13 @@ class Regions(Generic[T]):
             value = (*_sides(box), *area.centre.cartesian, *area.chord_limits, area, ident)
             self._circles.add(number, (box,), value)
         else:
-            self._shapes.add(number, _boxes(area), (*_sides(area_box(area)), area, ident))
+            self._shapes.add(number, boxes_of(area), (*_sides(area_box(area)), area, ident))
 
     def remove(self, number: int, area: RegionArea) -> None:
         if isinstance(area, Circle):
             self._circles.remove(number, (area_box(area),))
         else:
-            self._shapes.remove(number, _boxes(area))
+            self._shapes.remove(number, boxes_of(area))
 
     def holding(self, position: Coordinates, found: list[T]) -> None:
         """Adds to ``found`` whose areas contain the position. Hot: once per message and topic."""
@@ -139,10 +141,10 @@ def area_box(area: RegionArea) -> Box:
     return area.min_lat, area.min_long, area.max_lat, area.max_long
 
 
-def _boxes(area: Polygon | GeographicRange) -> list[Box]:
+def boxes_of(area: RegionArea) -> list[Box]:
     """The bounds, or those of the parts: a polygon across the antimeridian comes as two."""
     whole = area_box(area)
-    if isinstance(area, GeographicRange) or not 1 < len(area.polygons) <= _FEW_PARTS:
+    if not isinstance(area, Polygon) or not 1 < len(area.polygons) <= _FEW_PARTS:
         return [whole]
     boxes = []
     for outline, *_ in area.polygons:
