@@ -15,6 +15,7 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.chunks import located, located_all
 from zenoh_la.router_plugin.epochs import Changes
 from zenoh_la.router_plugin.grants import Grants
@@ -107,9 +108,6 @@ class Node:
         zid = str(session.zid())
         # What only the own session sends need not be known to the network.
         origin = None if serves_clients else zenoh.Locality.SESSION_LOCAL
-
-        def direct(callback: Callable[[Any], None]) -> zenoh.handlers.Callback[Any]:
-            return zenoh.handlers.Callback(callback, indirect=False)
 
         into, gets = f"{protocol.ROOT}/in/{nid}/**", f"{protocol.ROOT}/get/{nid}/**"
         on = self._relay

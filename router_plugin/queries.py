@@ -25,6 +25,7 @@ from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import documents, frames, protocol
 from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.chunks import located_all
 from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.members import Members
@@ -127,7 +128,7 @@ class Passing:
         query = self._query
         self._session.get(
             zenoh.Selector(key, query.parameters),
-            zenoh.handlers.Callback(self._back, self._part_done, indirect=False),
+            direct(self._back, self._part_done),
             target=zenoh.QueryTarget.ALL,
             consolidation=zenoh.ConsolidationMode.NONE,
             accept_replies=zenoh.ReplyKeyExpr.ANY,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from zenoh_la.encoders import Location
@@ -99,29 +99,42 @@ class RoutingTable:
         with self._lock:
             epoch.grants -= 1
 
+    def find(self, topic: str, location: Location) -> tuple[Epoch, int, tuple[Owner, ...]]:
+        """Whose interests want a message of a topic and a place, and as of when.
+
+        Hot: once per message of what moves.
+        """
+        with self._lock:
+            epoch = self._epochs.get(topic, location) or self.epoch(topic, location)
+            return epoch, epoch.number, tuple(self._subscribers.find(topic, location))
+
     def takers(self, topic: str, location: Location, sender: Sender) -> Takers:
-        """Who wants a message of a topic and a place. Hot: once per message of what moves."""
+        """Who wants a message of a topic, a place and a sender."""
+        with self._lock:
+            found = self._subscribers.find(topic, location)
+            return self.takers_of(found, sender) if found else _NOBODY
+
+    def takers_of(self, found: Collection[Owner], sender: Sender) -> Takers:
+        """The same, of those that `find` has found."""
         mine: dict[int, list[int]] = {}
         nodes: set[str] = set()
         limited = sender.destination
         with self._lock:
-            found = self._subscribers.find(topic, location)
-            if not found:
-                return _NOBODY
-            interests = self._interests
             for owner in found:
-                first = owner[0]
+                first, number = owner
                 if isinstance(first, str):
                     nodes.add(first)
                     continue
-                interest = interests[owner]
+                interest = self._interests.get(owner)
+                if interest is None:
+                    continue
                 if (limited or interest.origin) and not sender.may_reach(first, interest):
                     continue
                 numbers = mine.get(first)
                 if numbers is None:
-                    mine[first] = [owner[1]]
+                    mine[first] = [number]
                 else:
-                    numbers.append(owner[1])
+                    numbers.append(number)
         ids = {slot: tuple(sorted(numbers)) for slot, numbers in sorted(mine.items())}
         return Takers(ids, tuple(sorted(nodes)), len(found))
 

@@ -19,6 +19,7 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.adverts import HEARTBEAT_S
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.documents import MAX_VERSION, decimal, field, whole
 from zenoh_la.router_plugin.epochs import Changes
 from zenoh_la.router_plugin.protocol import Interest
@@ -82,10 +83,7 @@ class Views:
         self._lock = threading.RLock()
         self._views: dict[str, _View] = {}
         self._closed = False
-        direct = zenoh.handlers.Callback
-        self._deltas = session.declare_subscriber(
-            protocol.delta("*"), direct(self._on_delta, indirect=False)
-        )
+        self._deltas = session.declare_subscriber(protocol.delta("*"), direct(self._on_delta))
         agenda.every(HEARTBEAT_S, self._sweep)
 
     def known(self) -> dict[str, int]:
@@ -178,7 +176,7 @@ class Views:
 
         self._session.get(
             protocol.state(nid),
-            zenoh.handlers.Callback(on_reply, done, indirect=False),
+            direct(on_reply, done),
             timeout=_PULL_TIMEOUT_S,
             consolidation=zenoh.ConsolidationMode.NONE,
             priority=zenoh.Priority.INTERACTIVE_HIGH,

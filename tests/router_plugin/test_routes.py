@@ -54,8 +54,9 @@ def owner(name: str) -> Owner:
 
 def vetoed(known: RoutingTable, topic: str, location: Location) -> int:
     """How many interests of the topic are elsewhere, as a route has it counted."""
-    plan = Plan(known.epoch(topic, location))
-    plan.matched = known.takers(topic, location, SOMEBODY).matched
+    epoch, number, found = known.find(topic, location)
+    plan = Plan(epoch, number)
+    plan.matched = known.takers_of(found, SOMEBODY).matched
     return plan.vetoed
 
 
