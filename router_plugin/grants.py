@@ -3,7 +3,7 @@
 A session whose publisher stays asks its node for the route of a topic and a place. If just one
 session or one node wants it, or nobody, the node grants it: the session puts straight on the key
 of that one, or does not put at all. When an interest, an advert or a native subscriber changes the
-route, every node that took part takes the grant back.
+route, every node that took part takes the grant back; what happens elsewhere does not concern it.
 
 The question goes the way that messages go, behind those that were sent before, and the last node
 on the way answers. Whoever asks holds its messages until the answer comes, so none overtakes
@@ -23,14 +23,17 @@ from typing import Any
 
 import zenoh
 
+from zenoh_la.encoders import Location
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import documents, frames, protocol
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.documents import field, whole
+from zenoh_la.router_plugin.epochs import Changes, Epoch
 from zenoh_la.router_plugin.members import Members
-from zenoh_la.router_plugin.protocol import ANY, Sender
+from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
 from zenoh_la.router_plugin.relay import Counters, Plan, Relay
+from zenoh_la.router_plugin.routes import RoutingTable
 
 log = logging.getLogger("zenoh_la")
 
@@ -38,7 +41,6 @@ LEASE_S = 1.0
 """How long a grant holds, unless the session asks again."""
 _KEEP_S = 3.0  # what was sent by a grant may be told after its end
 _MAX_GRANTS = 100_000
-_MAX_COMPARED = 100_000  # pairs of topics; if there were more, all grants are taken back
 _PATIENCE_S = 0.05
 
 
@@ -55,12 +57,13 @@ class Asker:
 @dataclass(slots=True)
 class _Grant:
     serial: int
-    topic: zenoh.KeyExpr
+    location: Location
     plan: Plan
     is_ingress: bool
     onward: str | None
     made_s: float
-    holds: bool = True
+    vetoed: int
+    holds: bool = False
 
 
 class _Wait:
@@ -84,6 +87,7 @@ class Grants:
         session: zenoh.Session,
         nid: str,
         members: Members,
+        table: RoutingTable,
         relay: Relay,
         counters: Counters,
         agenda: Agenda,
@@ -94,11 +98,13 @@ class Grants:
         self._session = session
         self._nid = nid
         self._members = members
+        self._table = table
         self._relay = relay
         self._counters = counters
         self._agenda = agenda
         self._lock = threading.Lock()
         self._grants: dict[Asker, _Grant] = {}
+        self._by_epoch: dict[Epoch, set[Asker]] = {}
         self._stale: dict[tuple[Asker, int], float] = {}
         self._waits: list[_Wait] = []
         agenda.every(_KEEP_S, self._sweep)
@@ -135,7 +141,7 @@ class Grants:
             return
         # A list of nodes is one key: each of them hands it out, and matches again.
         node = protocol.node_of(str(plan.targets[0][0])) if plan.forwards else None
-        grant = _Grant(serial, zenoh.KeyExpr(topic), plan, True, node, monotonic())
+        grant = _Grant(serial, _place(packed), plan, True, node, monotonic(), plan.vetoed)
         if not self._keep(asker, grant) or (plan.outlet is not None and plan.outlet.wanted):
             self._answer(asker, [asker.number, serial])
         elif node is not None:
@@ -153,7 +159,7 @@ class Grants:
             return
         serial, topic, packed = _question(document)
         plan = self._relay.route(Sender(None, ANY), topic, packed, onward=False)
-        grant = _Grant(serial, zenoh.KeyExpr(topic), plan, False, None, monotonic())
+        grant = _Grant(serial, _place(packed), plan, False, None, monotonic(), 0)
         if not self._keep(asker, grant):
             self._answer(asker, [asker.number, serial])
         elif len(plan.targets) == 1:
@@ -165,12 +171,29 @@ class Grants:
 
     def _keep(self, asker: Asker, grant: _Grant) -> bool:
         """Remembers a grant; False if its route changed meanwhile, or there are too many."""
+        epoch = grant.plan.epoch
         with self._lock:
             full = len(self._grants) >= _MAX_GRANTS and asker not in self._grants
-            if full or not self._allowed:
+            if full or not self._allowed or not self._table.hold(epoch):
                 return False
+            self._end(asker)
             self._grants[asker] = grant
+            self._by_epoch.setdefault(epoch, set()).add(asker)
+            grant.holds = True
         return grant.plan.is_current
+
+    def _end(self, asker: Asker) -> None:
+        """A grant that holds does so no longer; what was sent by it can still be told."""
+        grant = self._grants.get(asker)
+        if grant is None or not grant.holds:
+            return
+        grant.holds = False
+        epoch = grant.plan.epoch
+        askers = self._by_epoch[epoch]
+        askers.remove(asker)
+        if not askers:
+            del self._by_epoch[epoch]
+        self._table.release(epoch)
 
     def _settle(self, asker: Asker, document: dict[str, Any]) -> str | None:
         """Counts what was sent by a grant, and ends it; returns the node to be told as well."""
@@ -184,7 +207,7 @@ class Grants:
         counters, plan = self._counters, grant.plan
         if grant.is_ingress:
             counters.received += sent
-            counters.vetoed += plan.vetoed * sent
+            counters.vetoed += grant.vetoed * sent
             if not plan.targets:
                 counters.stopped += sent
         counters.delivered += plan.deliveries * sent
@@ -219,16 +242,17 @@ class Grants:
         with self._lock:
             return sum(since_s > limit for since_s in self._stale.values())
 
-    def changed(self, topics: set[str]) -> None:
-        """Takes back the grants that a change of these topics may concern."""
+    def changed(self, changes: Changes) -> None:
+        """Takes back the grants whose routes a change may have changed."""
         gone: defaultdict[tuple[str, int, int], list[list[int]]] = defaultdict(list)
         with self._lock:
-            every = len(topics) * len(self._grants) > _MAX_COMPARED
-            for asker, grant in self._grants.items():
-                if grant.holds and (every or any(grant.topic.intersects(t) for t in topics)):
-                    grant.holds = False
-                    gone[asker.nid, asker.slot, asker.tag].append([asker.number, grant.serial])
-                    self._stale[asker, grant.serial] = monotonic()
+            for epoch, moves in changes.voided.items():
+                for asker in list(self._by_epoch.get(epoch, ())):
+                    grant = self._grants[asker]
+                    if moves is None or any(matters(grant.location, *move) for move in moves):
+                        self._end(asker)
+                        gone[asker.nid, asker.slot, asker.tag].append([asker.number, grant.serial])
+                        self._stale[asker, grant.serial] = monotonic()
         if gone:
             self._agenda.after(0.0, lambda: self._revoke(gone))
 
@@ -264,8 +288,26 @@ class Grants:
     def _sweep(self) -> None:
         limit = monotonic() - _KEEP_S
         with self._lock:
-            self._grants = {a: grant for a, grant in self._grants.items() if grant.made_s > limit}
+            for asker in [a for a, grant in self._grants.items() if grant.made_s <= limit]:
+                self._end(asker)
+                del self._grants[asker]
             self._stale = {one: since_s for one, since_s in self._stale.items() if since_s > limit}
+
+
+def matters(location: Location, old: Interest | None, new: Interest | None) -> bool:
+    """Whether a move of an interest changes what it has to do with a place."""
+    before = old is not None and old.matches(location)
+    after = new is not None and new.matches(location)
+    if before and after and old is not None and new is not None:
+        return old.origin != new.origin
+    return before or after
+
+
+def _place(packed: bytes) -> Location:
+    location = frames.location_of(packed)
+    if location is None:
+        raise ProtocolError(packed, "a route is of a place")
+    return location
 
 
 def _question(document: dict[str, Any]) -> tuple[int, str, bytes]:

@@ -17,6 +17,7 @@ from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.chunks import located, located_all
+from zenoh_la.router_plugin.epochs import Changes
 from zenoh_la.router_plugin.grants import Grants
 from zenoh_la.router_plugin.members import (
     Member,
@@ -74,7 +75,9 @@ class Node:
         self._outlets = Outlets(
             session,
             knows_at_once=serves_clients,
-            on_change=lambda topic: self._agenda.after(0.0, lambda: self._changed({topic})),
+            on_change=lambda topic: self._agenda.after(
+                0.0, lambda: self._changed(self._table.about(topic))
+            ),
         )
         self._advert = Advert(session, self.nid, self._agenda)
         self._relay = Relay(
@@ -87,6 +90,7 @@ class Node:
             session,
             self.nid,
             self._members,
+            self._table,
             self._relay,
             self.counters,
             self._agenda,
@@ -256,15 +260,15 @@ class Node:
 
     # Who listens
 
-    def _changed(self, topics: set[str]) -> None:
-        """Interests in these topics changed: grants are taken back, those who watch are told."""
-        self._grants.changed(topics)
+    def _changed(self, changes: Changes) -> None:
+        """Interests changed: grants are taken back, those who watch are told."""
+        self._grants.changed(changes)
         with self._lock:
             if not any(member.watches for member in self._members.all()):
                 return
             if not self._changed_topics:
                 self._agenda.after(_WATCH_S, self._tell_watchers)
-            self._changed_topics |= topics
+            self._changed_topics |= changes.topics
 
     def _tell_watchers(self) -> None:
         with self._lock:

@@ -17,11 +17,12 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import frames, protocol
 from zenoh_la.router_plugin.chunks import check_position, located
+from zenoh_la.router_plugin.epochs import Epoch
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.numbered import NumberedKeys
 from zenoh_la.router_plugin.outlets import Outlet, Outlets, Untold
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Sender
-from zenoh_la.router_plugin.routes import Epoch, Owner, RoutingTable
+from zenoh_la.router_plugin.routes import Owner, RoutingTable
 
 log = logging.getLogger("zenoh_la")
 
@@ -62,14 +63,14 @@ class Counters:
 
 
 class Plan:
-    """A decided route: where copies of a message go, until an interest in its topic changes.
+    """A decided route: where copies of a message go, until an interest changes that matters.
 
-    It is the same for all places that the same interests want; a target's tail and a place make
-    the end of an attachment.
+    It is the same for all places of an epoch that the same interests want; a target's tail and a
+    place make the end of an attachment.
     """
 
-    __slots__ = ("deliveries", "epoch", "forwards", "is_ingress", "number", "outlet",
-                 "plain_tail", "targets", "vetoed")  # fmt: skip
+    __slots__ = ("deliveries", "epoch", "forwards", "is_ingress", "matched", "number", "outlet",
+                 "plain_tail", "targets")  # fmt: skip
 
     def __init__(self, epoch: Epoch, number: int) -> None:
         self.epoch = epoch
@@ -78,7 +79,7 @@ class Plan:
         self.deliveries = 0
         self.forwards = 0
         self.is_ingress = False
-        self.vetoed = 0
+        self.matched = 0
         self.outlet: Outlet | Untold | None = None
         self.plain_tail = b""
 
@@ -86,6 +87,11 @@ class Plan:
     def is_current(self) -> bool:
         """Whether nothing has changed since it was decided."""
         return self.number == self.epoch.number
+
+    @property
+    def vetoed(self) -> int:
+        """Interests of the topic, as of now, whose places are others."""
+        return self.epoch.topic.interests - self.matched
 
 
 class _Source:
@@ -110,7 +116,7 @@ class _Source:
         self.is_ingress = onward
         self.onward = onward and sender.destination != LOCAL
         self.places: dict[bytes, Plan] = {}
-        self.plans: dict[tuple[int, tuple[Owner, ...]], Plan] = {}
+        self.plans: dict[tuple[Epoch, int, tuple[Owner, ...]], Plan] = {}
 
 
 def forward(
@@ -225,7 +231,7 @@ class Relay:
         counters = self._counters  # afterwards: the message need not wait for it
         if plan.is_ingress:
             counters.received += 1
-            counters.vetoed += plan.vetoed
+            counters.vetoed += plan.epoch.topic.interests - plan.matched
         counters.delivered += plan.deliveries
         counters.forwarded += plan.forwards
 
@@ -292,9 +298,9 @@ class Relay:
         if type(location) is not Point:
             check_position(source.topic, location)
         epoch, number, found = self._table.find(source.topic, location)
-        key = len(packed), found
+        key = epoch, len(packed), found
         plan = source.plans.get(key)
-        if plan is None or plan.number != number or plan.epoch is not epoch:
+        if plan is None or plan.number != number:
             plan = self._plan(source, Plan(epoch, number), len(packed), found)
             self._make_room(source.plans)
             source.plans[key] = plan
@@ -314,9 +320,9 @@ class Relay:
 
     def _plan(self, source: _Source, plan: Plan, size: int, found: tuple[Owner, ...]) -> Plan:
         sender, topic = source.sender, source.topic
-        takers = self._table.takers_of(topic, found, sender)
+        takers = self._table.takers_of(found, sender)
         plan.is_ingress = source.is_ingress
-        plan.vetoed = takers.vetoed
+        plan.matched = takers.matched
         text = frames.pack_topic(topic)
         for slot, ids in takers.mine.items():
             member = self._members.get(slot)

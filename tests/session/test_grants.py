@@ -198,6 +198,50 @@ def test_a_subscriber_that_moved_away_is_spared_at_once() -> None:
         assert len(inbox) == seen
 
 
+@pytest.mark.parametrize("precision", list(Precision))
+@pytest.mark.parametrize("kind", ["L", "LsL"])
+def test_what_happens_elsewhere_takes_no_grant_back(kind: str, precision: Precision) -> None:
+    with network(kind) as (first, last, observer):
+        domain = BloomDomain(GeographicRange(46, 12, 50, 18), 10, 10, 0.01)
+        for session in (first, last):
+            session.declare_bloom_domain(domain)
+        far_off = [GRAZ]
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        last.declare_position_handler(0, lambda: far_off[-1])
+        publisher = first.declare_publisher("t", congestion_control=BLOCK, precision=precision)
+        inbox, elsewhere = Inbox(), Inbox()
+        last.declare_subscriber("t", inbox, location_shape=AREA, precision=precision)
+        numbers = count()
+
+        def version() -> int:
+            return sum(status["version"] for status in statuses(observer).values())
+
+        def outlasts() -> bool:
+            publish_until(publisher, numbers, lambda: granted(publisher))
+            grant, before = granted(publisher), version()
+            far = last.declare_subscriber(
+                "t",
+                elsewhere,
+                location_shape=Shape.CIRCLE,
+                shape_data={"r": 1, "unit": "km"},
+                precision=precision,
+            )
+            wait_for(lambda: version() > before, "it is told")
+            before = version()
+            far_off.append(Coordinates(46.5 + len(far_off) % 5 / 2, 17))
+            wait_for(lambda: version() > before, "it moves")
+            far.undeclare()
+            converged(observer, 1 if kind == "L" else 2)
+            return granted(publisher) is grant
+
+        # On a busy machine a grant may end for want of a renewal: it is tried again.
+        wait_for(outlasts, "a grant that outlasts three changes elsewhere")
+        last.declare_subscriber("**", elsewhere, location_shape=AREA, precision=precision)
+        wait_for(lambda: granted(publisher) is None, "the grant is taken back")
+        inbox.wait(next(numbers))
+        assert len(elsewhere) == 0
+
+
 def test_a_native_subscriber_appears() -> None:
     with network("L") as (first, last, observer):
         first.declare_position_handler(math.inf, lambda: LINZ)
