@@ -15,7 +15,7 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
-from zenoh_la.router_plugin.callbacks import direct
+from zenoh_la.router_plugin.callbacks import direct, seldom
 from zenoh_la.router_plugin.chunks import located, located_all
 from zenoh_la.router_plugin.epochs import Changes
 from zenoh_la.router_plugin.grants import Grants
@@ -130,10 +130,10 @@ class Node:
         if serves_clients:
             add(session.declare_queryable(protocol.hello(zid), direct(self._on_hello)))
             add(liveliness.declare_subscriber(
-                protocol.alive(nid, "*"), direct(self._on_session), history=True
+                protocol.alive(nid, "*"), seldom(self._on_session), history=True
             ))  # fmt: skip
         add(liveliness.declare_subscriber(
-            protocol.presence("*", "*"), direct(self._on_node), history=True
+            protocol.presence("*", "*"), seldom(self._on_node), history=True
         ))  # fmt: skip
         add(liveliness.declare_token(protocol.presence(nid, zid)))
 
