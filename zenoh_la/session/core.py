@@ -131,6 +131,8 @@ class Core:
         self._claims: dict[int, tuple[Claim, Interest]] = {}
         self._mobile: set[int] = set()
         self._headers: dict[bytes, tuple[int, tuple[int, ...]]] = {}
+        self.held_lost = 0
+        self.refused = 0
 
     # What the application declares
 
@@ -231,7 +233,7 @@ class Core:
                 if len(header) <= REMEMBERED_LENGTH:
                     self._headers[header] = found
         except (ProtocolError, zenoh.ZError) as exc:
-            log.debug("refused: %s", exc)
+            self._refuse(exc)
             return
         tag, ids = found
         if tag not in self.membership.tags:
@@ -245,6 +247,10 @@ class Core:
                     if not self.session.is_closed():  # else it was closed under this message
                         raise
 
+    def _refuse(self, exc: Exception) -> None:
+        self.refused += 1
+        log.debug("refused: %s", exc)
+
     def received(self, number: int, sample: zenoh.Sample) -> LocatedSample | None:
         """A sample on a subscriber's own key; None if it is not meant for it (any more)."""
         try:
@@ -255,7 +261,7 @@ class Core:
             if granted and not self._still_wants(number, header, parsed):
                 return None
         except ProtocolError as exc:
-            log.debug("refused: %s", exc)
+            self._refuse(exc)
             return None
         return LocatedSample(sample, parsed, user, self.places)
 
@@ -298,6 +304,6 @@ class Core:
                     if key is not None:
                         passing.to(key, frames.ending(header), user, ask.timeout_ms, _HERE)
         except (ZenohLaError, zenoh.ZError) as exc:
-            log.debug("refused: %s", exc)
+            self._refuse(exc)
         finally:
             passing.done()

@@ -181,9 +181,11 @@ class Sender:
     # Granted routes: what these three do, they do with the lock held, and put nothing.
 
     def _hold(self, message: _Message) -> None:
-        """Keeps a message until the question is answered."""
-        self._changed.wait_for(lambda: len(self._held) < _MAX_HELD, _FULL_S)
-        self._held.append(message)
+        """Keeps a message until the question is answered; it is lost if there is no room soon."""
+        if self._changed.wait_for(lambda: len(self._held) < _MAX_HELD, _FULL_S):
+            self._held.append(message)
+        else:
+            self._core.held_lost += 1
 
     def _begin(self, message: _Message) -> tuple[_Grant | None, _Question | None]:
         """The grant a message goes by, or the question to be asked before it goes."""
