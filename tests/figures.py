@@ -45,7 +45,8 @@ class Figures:
         for figure in self._all:
             bound = "" if figure.at_most is None else f"  at most {figure.at_most:,.6g}"
             missed = "" if figure.holds else "  MISSED"
-            value = f"{figure.value:,.4g} {figure.unit}"
+            whole = isinstance(figure.value, int)
+            value = f"{figure.value:{',' if whole else ',.3g'}} {figure.unit}"
             reporter.write_line(f"{figure.what:<{width}}  {value:>14}{bound}{missed}")
         OUT.parent.mkdir(exist_ok=True)
         OUT.write_text(json.dumps([asdict(figure) for figure in self._all], indent=2) + "\n")
