@@ -147,7 +147,7 @@ class Node:
             self._advert.version,
             self._views.known(),
             self._grants.stale,
-            replace(self.counters),
+            replace(self.counters, dropped=self._couriers.dropped),
         )
 
     def interests(self) -> list[tuple[Owner, Interest]]:
