@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import zenoh
@@ -17,6 +17,7 @@ from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.callbacks import direct, seldom
 from zenoh_la.router_plugin.chunks import located, located_all
+from zenoh_la.router_plugin.couriers import Couriers
 from zenoh_la.router_plugin.epochs import Changes
 from zenoh_la.router_plugin.grants import Grants
 from zenoh_la.router_plugin.members import (
@@ -40,7 +41,6 @@ _SWEEP_S = 2.0
 _WATCH_S = 0.01
 _MANY_TOPICS = 64
 """If more have changed, all who watch are looked after: comparing would cost more."""
-_ZID = re.compile("[0-9a-f]{1,32}")
 
 
 class Node:
@@ -69,6 +69,7 @@ class Node:
         self._lock = threading.RLock()
         self._changed_topics: set[str] = set()
         self._agenda = Agenda(f"zenoh-la-node-{self.nid}")
+        self._couriers = Couriers(f"zenoh-la-news-{self.nid}")
         self._table = RoutingTable()
         self._members = Members(self.nid)
         # Zenoh tells of native subscribers in a thread that may hold its locks: take none of ours.
@@ -94,6 +95,7 @@ class Node:
             self._relay,
             self.counters,
             self._agenda,
+            self._couriers,
             allowed=grants,
         )
         self._views = Views(
@@ -147,7 +149,7 @@ class Node:
             self._advert.version,
             self._views.known(),
             self._grants.stale,
-            replace(self.counters),
+            replace(self.counters, dropped=self._couriers.dropped),
         )
 
     def interests(self) -> list[tuple[Owner, Interest]]:
@@ -165,6 +167,7 @@ class Node:
     def close(self) -> None:
         """Takes everything back; the session stays open."""
         self._agenda.close()
+        self._couriers.close()
         for declared in reversed(self._declared):
             declared.undeclare()
         self._declared.clear()
@@ -189,7 +192,7 @@ class Node:
         try:
             if "*" in str(query.key_expr):  # one of many routers: nobody can belong to them all
                 raise ProtocolError(str(query.key_expr), "needs the Zenoh id of one router")
-            member = self._members.new(_zid_of(query))
+            member = self._members.new(protocol.zid_told(query.payload))
         except ProtocolError as exc:
             self._refuse(exc)
             _answer(query, {"error": str(exc)})
@@ -292,7 +295,8 @@ class Node:
     def _tell_member(self, member: Member, news: dict[str, Any]) -> None:
         document = documents.write({"tag": member.tag, **news})
         block = zenoh.CongestionControl.BLOCK
-        self._session.put(member.messages, document, congestion_control=block)
+        put = partial(self._session.put, member.messages, document, congestion_control=block)
+        self._couriers.send((self.nid, member.slot), put)
 
     def _matches(self, member: Member, watch: Watch) -> bool:
         sender = Sender(member.slot, watch.destination)
@@ -330,15 +334,6 @@ class Node:
     def _refuse(self, exc: Exception) -> None:
         self.counters.refused += 1
         log.debug("refused: %s", exc)
-
-
-def _zid_of(query: zenoh.Query) -> str:
-    """The Zenoh id that a session tells with its hello; empty if it tells none."""
-    try:
-        zid: str = documents.field(documents.read(query.payload), "zid", str)
-    except ProtocolError:
-        return ""
-    return zid if _ZID.fullmatch(zid) else ""
 
 
 def _answer(query: zenoh.Query, document: dict[str, Any]) -> None:

@@ -49,6 +49,7 @@ class Counters:
         refused: messages and requests that could not be right.
         gets: located gets that entered the network here.
         decided: routes that were decided; a message whose route is remembered adds none.
+        dropped: news for sessions that were given up, because too many waited for one of them.
     """
 
     received: int = 0
@@ -60,6 +61,7 @@ class Counters:
     refused: int = 0
     gets: int = 0
     decided: int = 0
+    dropped: int = 0
 
 
 class Plan:

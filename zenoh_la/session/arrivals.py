@@ -6,7 +6,6 @@ What comes by a granted route was matched by no node: it is matched here, once p
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import zenoh
@@ -19,8 +18,6 @@ from zenoh_la.session.samples import LocatedSample
 
 if TYPE_CHECKING:
     from zenoh_la.session.core import Core
-
-log = logging.getLogger("zenoh_la")
 
 _MAX_REMEMBERED = 1024
 
@@ -61,6 +58,7 @@ class Arrivals:
     def __call__(self, sample: zenoh.Sample) -> LocatedSample | None:
         attachment = sample.attachment
         if attachment is None:
+            self._core.refuse(ProtocolError(None, "a message without a header"))
             return None
         data = attachment.to_bytes()
         known = self._granted.get(data)
@@ -90,7 +88,7 @@ class Arrivals:
             if not granted and user is None and location[0] == frames.POINT:
                 _remember(self._from_points, data[size:], key_expr)
         except ProtocolError as exc:
-            log.debug("refused: %s", exc)
+            self._core.refuse(exc)
             return None
         return LocatedSample(sample, location, key_expr, user, self._places)
 

@@ -129,6 +129,8 @@ class Core:
         self._claims: dict[int, tuple[Claim, Interest]] = {}
         self._mobile: set[int] = set()
         self._headers: dict[bytes, tuple[int, tuple[int, ...]]] = {}
+        self.held_lost = 0
+        self.refused = 0
 
     def stable_key(self, home: Home, key: str) -> zenoh.KeyExpr:
         """A key on which much is put, as long as the session is at home there."""
@@ -242,7 +244,7 @@ class Core:
                 if len(header) <= REMEMBERED_LENGTH:
                     self._headers[header] = found
         except (ProtocolError, zenoh.ZError) as exc:
-            log.debug("refused: %s", exc)
+            self.refuse(exc)
             return
         tag, ids = found
         if tag not in self.membership.tags:
@@ -255,6 +257,11 @@ class Core:
                 except zenoh.ZError:
                     if not self.session.is_closed():  # else it was closed under this message
                         raise
+
+    def refuse(self, exc: Exception) -> None:
+        """Somebody sent what cannot be right."""
+        self.refused += 1
+        log.debug("refused: %s", exc)
 
     def _on_get(self, home: Home, query: zenoh.Query) -> None:
         passing = Passing(self.session, query)
@@ -270,6 +277,6 @@ class Core:
                     if key is not None:
                         passing.to(key, frames.ending(header), user, ask.timeout_ms, _HERE)
         except (ZenohLaError, zenoh.ZError) as exc:
-            log.debug("refused: %s", exc)
+            self.refuse(exc)
         finally:
             passing.done()

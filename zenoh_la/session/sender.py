@@ -109,7 +109,7 @@ class Sender:
             if is_free:
                 grant = self._lease.begin(packed)
             else:
-                self._held.append(_Message(packed, _as_it_is(payload), user, options))
+                self._hold(_Message(packed, _as_it_is(payload), user, options))
         if not is_free:
             self._let_out_if_too_many()
         elif grant is None:
@@ -177,7 +177,14 @@ class Sender:
         attachment = frames.attached(user, end) + frames.MAGIC
         self._put(self._topic, payload, None, attachment, _HERE, options)
 
-    # Granted routes. These two are called with the lock held.
+    # Granted routes. These three are called with the lock held.
+
+    def _hold(self, message: _Message) -> None:
+        """Keeps a message for the answer to a question, or for a thread that is at it."""
+        if len(self._held) < 2 * _MAX_HELD:
+            self._held.append(message)
+        else:  # that thread is stuck: there is no room on its link
+            self._core.held_lost += 1
 
     def _is_free(self) -> bool:
         """Whether a message may go now, and overtakes none."""
