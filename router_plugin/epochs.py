@@ -11,7 +11,7 @@ boxes about them, and what is not understood concerns everybody.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -183,25 +183,26 @@ class Epochs:
         for interest in move:
             if interest is None or not self._epochs:
                 continue
-            near = set(self._near(interest.locations))
-            looked_at += len(near) + 1
-            concerned |= {e for e in near if _intersect(e.topic, interest.topic)}
+            for near in self._near(interest.locations):
+                looked_at += len(near) + 1
+                concerned.update(e for e in near if _intersect(e.topic, interest.topic))
         return concerned, looked_at
 
-    def _near(self, locations: Iterable[Location]) -> Iterator[Epoch]:
-        yield from self._unknown
-        boxes = set()
+    def _near(self, locations: Iterable[Location]) -> Iterator[Collection[Epoch]]:
+        if self._unknown:
+            yield self._unknown
+        boxes: dict[Box, None] = {}
         for location in locations:
             if type(location) is Bits:
-                yield from (e for e in self._elements if location.matches(e.location))
+                yield [e for e in self._elements if location.matches(e.location)]
                 continue
             some = _boxes(location)
             if some is None:
-                yield from self._epochs.values()
+                yield self._epochs.values()
                 return
-            boxes.update(some)
+            boxes.update(dict.fromkeys(some))
         for box in boxes:
-            yield from self._places.near(box).values()
+            yield self._places.near(box).values()
 
     def about(self, topic: str) -> list[Epoch]:
         """All epochs of a topic, wherever they are."""

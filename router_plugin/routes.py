@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from zenoh_la.encoders import Location
@@ -112,31 +112,36 @@ class RoutingTable:
         """Who wants a message of a topic, a place and a sender."""
         with self._lock:
             found = self._subscribers.find(topic, location)
-            return self.takers_of(found, sender) if found else _NOBODY
+            return self._sorted(found, sender) if found else _NOBODY
 
-    def takers_of(self, found: Collection[Owner], sender: Sender) -> Takers:
+    def takers_of(self, found: Sequence[Owner], sender: Sender) -> Takers:
         """The same, of those that `find` has found."""
+        with self._lock:
+            return self._sorted(found, sender)
+
+    def _sorted(self, found: Sequence[Owner], sender: Sender) -> Takers:
         mine: dict[int, list[int]] = {}
         nodes: set[str] = set()
         limited = sender.destination
-        with self._lock:
-            for owner in found:
-                first, number = owner
-                if isinstance(first, str):
-                    nodes.add(first)
-                    continue
-                interest = self._interests.get(owner)
-                if interest is None:
-                    continue
-                if (limited or interest.origin) and not sender.may_reach(first, interest):
-                    continue
-                numbers = mine.get(first)
-                if numbers is None:
-                    mine[first] = [number]
-                else:
-                    numbers.append(number)
-        ids = {slot: tuple(sorted(numbers)) for slot, numbers in sorted(mine.items())}
-        return Takers(ids, tuple(sorted(nodes)), len(found))
+        for owner in found:
+            first, number = owner
+            if isinstance(first, str):
+                nodes.add(first)
+                continue
+            interest = self._interests.get(owner)
+            if interest is None:
+                continue
+            if (limited or interest.origin) and not sender.may_reach(first, interest):
+                continue
+            if len(found) == 1:
+                return Takers({first: (number,)}, (), 1)
+            numbers = mine.get(first)
+            if numbers is None:
+                mine[first] = [number]
+            else:
+                numbers.append(number)
+        ids = {slot: tuple(sorted(mine[slot])) for slot in sorted(mine)} if mine else {}
+        return Takers(ids, tuple(sorted(nodes)) if nodes else (), len(found))
 
     def answerers(
         self, topic: str, locations: Iterable[Location], sender: Sender

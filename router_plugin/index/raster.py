@@ -124,15 +124,18 @@ class Raster(Generic[V]):
 
 def _cells_in(box: Box, level: Level[V]) -> Iterator[dict[int, V]]:
     """The cells in use that a box touches: asked for one by one, or all, whichever are fewer."""
-    _, step, cells = level
-    bottom, left, top, right = _span(box, level)
-    if (top - bottom + 1) * (right - left + 2) <= 2 * len(cells):
+    scale, step, cells = level
+    south, west, north, east = box
+    width = east - west if west <= east else east - west + 360.0
+    if ((north - south) * scale + 2.0) * (width * scale + 3.0) <= 2.0 * len(cells) + 6.0:
         for key in _keys((box,), level):
             cell = cells.get(key)
             if cell is not None:
                 yield cell
         return
+    bottom, top, left = (int(side * scale + WHOLE - WHOLE) for side in (south, north, west))
     count = int(step) // 2
+    right = int(east * scale + WHOLE - WHOLE) + (0 if west <= east else count)
     for key, cell in cells.items():
         row, column = divmod(int(key - WHOLE) + count, 2 * count)
         if bottom <= row <= top and (column - count - left) % count <= right - left:
@@ -147,19 +150,6 @@ def _shift(boxes: Sequence[Box]) -> int:
         longest = max(longest, north - south, width)
     shift = frexp(longest * _PER_DEGREE)[1] - _FINER
     return min(max(shift, 0), _LARGEST + 1)
-
-
-def _span(box: Box, level: Level[V]) -> tuple[int, int, int, int]:
-    """First and last row and column; the last column counts on past the antimeridian."""
-    south, west, north, east = box
-    scale, step, _ = level
-    right = int(east * scale + WHOLE - WHOLE)
-    return (
-        int(south * scale + WHOLE - WHOLE),
-        int(west * scale + WHOLE - WHOLE),
-        int(north * scale + WHOLE - WHOLE),
-        right if west <= east else right + int(step) // 2,
-    )
 
 
 def _columns(left: int, right: int, count: int) -> set[int]:
