@@ -15,6 +15,8 @@ import zenoh
 
 from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.callbacks import direct
+from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.protocol import LOCAL, Interest
 from zenoh_la.router_plugin.routes import Owner
 
@@ -23,11 +25,19 @@ _COALESCE_S = 0.002
 
 
 class Advert:
-    """What this node's sessions are interested in, told to all other nodes."""
+    """What this node's sessions are interested in, told to all other nodes.
 
-    def __init__(self, session: zenoh.Session, nid: str, agenda: Agenda) -> None:
+    Args:
+        members: those sessions, if other nodes may pass gets on to them straight.
+    """
+
+    def __init__(
+        self, session: zenoh.Session, nid: str, agenda: Agenda, members: Members | None
+    ) -> None:
         self._lock = threading.Lock()
         self._agenda = agenda
+        self._members = members
+        self._at: dict[int, list[int]] = {}
         self._version = 0
         self._told = 0
         self._entries: dict[int, list[Any]] = {}
@@ -43,9 +53,7 @@ class Advert:
             priority=zenoh.Priority.INTERACTIVE_HIGH,
             express=True,
         )
-        self._queryable = session.declare_queryable(
-            protocol.state(nid), zenoh.handlers.Callback(self._answer, indirect=False)
-        )
+        self._queryable = session.declare_queryable(protocol.state(nid), direct(self._answer))
         agenda.every(HEARTBEAT_S, self._flush)
 
     @property
@@ -80,13 +88,23 @@ class Advert:
             entry = self._numbers[owner] = self._next
             self._owners[entry] = owner
             self._next += 1
+            self._say_where(entry, owner, plain[0])
         if self._entries.get(entry) != plain:
             self._entries[entry] = self._changed[entry] = plain
+
+    def _say_where(self, entry: int, owner: Owner, kind: str) -> None:
+        """Whose queryable it is: others need not ask this node then who can answer."""
+        slot, number = owner
+        if kind == "q" and self._members is not None and isinstance(slot, int):
+            member = self._members.get(slot)
+            if member is not None:
+                self._at[entry] = [slot, member.tag, number]
 
     def _drop(self, owner: Owner) -> None:
         entry = self._numbers.pop(owner, None)
         if entry is not None:
             del self._entries[entry], self._owners[entry]
+            self._at.pop(entry, None)
             self._changed[entry] = None
 
     def _flush(self) -> None:
@@ -99,12 +117,14 @@ class Advert:
             if changed:
                 document["set"] = {e: plain for e, plain in changed.items() if plain is not None}
                 document["gone"] = [e for e, plain in changed.items() if plain is None]
+                document["at"] = {e: self._at[e] for e in changed if e in self._at}
         # Only the agenda's thread comes here, so the versions leave in order.
         self._publisher.put(documents.write(document))
 
     def _answer(self, query: zenoh.Query) -> None:
         with self._lock:
-            document = documents.write({"v": self._version, "set": self._entries})
+            state = {"v": self._version, "set": self._entries, "at": self._at}
+            document = documents.write(state)
         query.reply(self._queryable.key_expr, document)
         query.drop()
 

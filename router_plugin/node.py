@@ -15,6 +15,7 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.chunks import located, located_all
 from zenoh_la.router_plugin.grants import Grants
 from zenoh_la.router_plugin.members import (
@@ -31,6 +32,7 @@ from zenoh_la.router_plugin.relay import Counters, Relay
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
 from zenoh_la.router_plugin.status import Status
 from zenoh_la.router_plugin.views import Views
+from zenoh_la.router_plugin.ways import Ways
 
 log = logging.getLogger("zenoh_la")
 
@@ -75,13 +77,19 @@ class Node:
             knows_at_once=serves_clients,
             on_change=lambda topic: self._agenda.after(0.0, lambda: self._changed({topic})),
         )
-        self._advert = Advert(session, self.nid, self._agenda)
+        clients = self._members if serves_clients else None  # reached from everywhere
+        self._advert = Advert(session, self.nid, self._agenda, clients)
         self._relay = Relay(
             session, self.nid, self._table, self._members, self._outlets, self.counters
         )
-        self._queries = Queries(
-            session, self.nid, self._table, self._members, self._advert, self.counters
+        self._ways = Ways(
+            self.nid,
+            self._table,
+            self._members,
+            owner=self._advert.owner,
+            at=lambda nid, entry: self._views.at(nid, entry),
         )
+        self._queries = Queries(session, self.nid, self._ways, self.counters)
         self._grants = Grants(
             session,
             self.nid,
@@ -103,9 +111,6 @@ class Node:
         zid = str(session.zid())
         # What only the own session sends need not be known to the network.
         origin = None if serves_clients else zenoh.Locality.SESSION_LOCAL
-
-        def direct(callback: Callable[[Any], None]) -> zenoh.handlers.Callback[Any]:
-            return zenoh.handlers.Callback(callback, indirect=False)
 
         into, gets = f"{protocol.ROOT}/in/{nid}/**", f"{protocol.ROOT}/get/{nid}/**"
         on = self._relay
@@ -260,6 +265,7 @@ class Node:
 
     def _changed(self, topics: set[str]) -> None:
         """Interests in these topics changed: grants are taken back, those who watch are told."""
+        self._ways.changed(topics)
         self._grants.changed(topics)
         with self._lock:
             if not any(member.watches for member in self._members.all()):
@@ -340,5 +346,5 @@ def _zid_of(query: zenoh.Query) -> str:
 
 
 def _answer(query: zenoh.Query, document: dict[str, Any]) -> None:
-    query.reply(query.key_expr, documents.write(document))
+    query.reply(query.key_expr, documents.write(document), express=True)
     query.drop()

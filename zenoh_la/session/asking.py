@@ -20,15 +20,10 @@ import zenoh
 from zenoh_la.errors import InvalidLocationError, LocationKeyError, PositionError, ProtocolError
 from zenoh_la.keys import Role
 from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin.asks import ALL, ALL_COMPLETE, BEST, MAX_TIMEOUT_MS, Ask
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.chunks import check_count, joined
-from zenoh_la.router_plugin.queries import (
-    ALL,
-    ALL_COMPLETE,
-    BEST,
-    MAX_TIMEOUT_MS,
-    Ask,
-    pass_back,
-)
+from zenoh_la.router_plugin.queries import pass_back
 from zenoh_la.session import handlers
 from zenoh_la.session.core import Core, check_kind, locality, topic_of
 from zenoh_la.session.home import Home
@@ -109,7 +104,7 @@ class Asking:
             if self._queryable is None:
                 self._queryable = core.session.declare_queryable(
                     KEY,
-                    zenoh.handlers.Callback(self._on_query, indirect=False),
+                    direct(self._on_query),
                     allowed_origin=LOCAL,
                 )
         number = next(self._numbers)
@@ -141,7 +136,7 @@ class Asking:
             end = frames.ending(get.ask().write())
             self._core.session.get(
                 zenoh.Selector(key, get.parameters),
-                zenoh.handlers.Callback(take, query.drop, indirect=False),
+                direct(take, query.drop),
                 target=zenoh.QueryTarget.ALL,
                 consolidation=zenoh.ConsolidationMode.NONE,
                 accept_replies=zenoh.ReplyKeyExpr.ANY,
