@@ -142,7 +142,7 @@ class Grants:
             self._pass_on(sample, node, asker, {"serial": serial, "topic": topic,
                                                 "place": packed.hex()})  # fmt: skip
         else:
-            self._answer(asker, [asker.number, serial, *_target(plan)])
+            self._answer(asker, [asker.number, serial, *_target(plan, packed)])
 
     def _from_node(self, _sample: zenoh.Sample, document: dict[str, Any]) -> None:
         nid = protocol.check_nid(field(document, "nid", str))
@@ -157,9 +157,9 @@ class Grants:
         if not self._keep(asker, grant):
             self._answer(asker, [asker.number, serial])
         elif len(plan.targets) == 1:
-            self._answer(asker, [asker.number, serial, *_target(plan)])
+            self._answer(asker, [asker.number, serial, *_target(plan, packed)])
         else:  # this node hands it out; still the session's own node is spared
-            grant.plan = Plan(plan.epoch)
+            grant.plan = Plan(plan.epoch, plan.number)
             end = frames.ending(frames.pack_header(packed, topic), granted=True)
             self._answer(asker, [asker.number, serial, protocol.one(self._nid), end.hex()])
 
@@ -278,9 +278,9 @@ def _question(document: dict[str, Any]) -> tuple[int, str, bytes]:
     return whole(document.get("serial")), topic, packed
 
 
-def _target(plan: Plan) -> list[Any]:
+def _target(plan: Plan, packed: bytes) -> list[Any]:
     """Key and header of the one who wants it; none if nobody does."""
     if not plan.targets:
         return [None, ""]
-    key, end = plan.targets[0]
-    return [str(key), frames.as_granted(end).hex()]
+    key, tail = plan.targets[0]
+    return [str(key), frames.as_granted(packed + tail).hex()]

@@ -107,22 +107,34 @@ class RoutingTable:
                 found = self._epochs[topic] = Epoch(topic)
             return found
 
-    def takers(self, topic: str, location: Location, sender: Sender) -> Takers:
-        """Who wants a message of a topic and a place."""
+    def find(self, topic: str, location: Location) -> tuple[Epoch, int, tuple[Owner, ...]]:
+        """Whose interests want a message of a topic and a place, and as of when."""
         with self._lock:
-            index = self._indexes["s"]
-            found = index.find(topic, location)
-            vetoed = index.count(topic) - len(found)
-            mine: defaultdict[int, list[int]] = defaultdict(list)
-            nodes = set()
+            epoch = self._epochs.get(topic) or self.epoch(topic)
+            return epoch, epoch.number, tuple(self._indexes["s"].find(topic, location))
+
+    def takers(self, topic: str, location: Location, sender: Sender) -> Takers:
+        """Who wants a message of a topic, a place and a sender."""
+        return self.takers_of(topic, self.find(topic, location)[2], sender)
+
+    def takers_of(self, topic: str, found: Iterable[Owner], sender: Sender) -> Takers:
+        """The same, of those that `find` has found."""
+        mine: defaultdict[int, list[int]] = defaultdict(list)
+        nodes = set()
+        count = 0
+        with self._lock:
+            vetoed = self._indexes["s"].count(topic)
             for owner in found:
+                count += 1
                 first, number = owner
                 if isinstance(first, str):
                     nodes.add(first)
-                elif sender.may_reach(first, self._interests[owner]):
+                    continue
+                interest = self._interests.get(owner)
+                if interest is not None and sender.may_reach(first, interest):
                     mine[first].append(number)
         ids = {slot: tuple(sorted(numbers)) for slot, numbers in sorted(mine.items())}
-        return Takers(ids, tuple(sorted(nodes)), vetoed)
+        return Takers(ids, tuple(sorted(nodes)), max(vetoed - count, 0))
 
     def answerers(
         self, topic: str, locations: Iterable[Location], sender: Sender

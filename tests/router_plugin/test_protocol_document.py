@@ -102,7 +102,7 @@ def test_the_bytes_are_the_codes() -> None:
     assert mgrs == frames.pack_location(located("zla_m_33UVP4808649881"))
     assert bloom == frames.pack_location(located(element))
     assert foreign.read_place(bloom) == ((domain.fingerprint, 10, [15, 284]), len(bloom))
-    plain = frames.ending(frames.pack_not_for(packed, NID, SLOT)) + frames.MAGIC
+    plain = frames.ending(frames.pack_header(packed, "", int(NID, 16), (SLOT,))) + frames.MAGIC
     assert b"".join(hex_example("plain")) == plain
     assert foreign.MARK == frames.MAGIC
 
