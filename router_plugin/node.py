@@ -82,13 +82,7 @@ class Node:
         self._relay = Relay(
             session, self.nid, self._table, self._members, self._outlets, self.counters
         )
-        self._ways = Ways(
-            self.nid,
-            self._table,
-            self._members,
-            owner=self._advert.owner,
-            at=lambda nid, entry: self._views.at(nid, entry),
-        )
+        self._ways = Ways(self.nid, self._table, self._members, self._advert.owner)
         self._queries = Queries(session, self.nid, self._ways, self.counters)
         self._grants = Grants(
             session,
@@ -102,6 +96,7 @@ class Node:
         self._views = Views(
             session, self.nid, self._agenda, self._table, self._changed, self._refuse
         )
+        self._ways.at = self._views.at
         self._declared: list[Any] = []
         self._declare(serves_clients)
         self._agenda.every(_SWEEP_S, self._sweep)
@@ -219,6 +214,7 @@ class Node:
             member.secret = ""  # a request that is still on its way comes too late
             self._change([], gone)
             self._members.remove(member.slot)
+        self._agenda.after(0.0, self._advert.tell)
         self._tell_member(member, {"gone": True})  # should it be there after all, it comes again
 
     def _sweep(self) -> None:
@@ -252,6 +248,7 @@ class Node:
             matching = {}
             for number, watch in request.watches.items():
                 matching[number] = watch.matching = self._matches(member, watch)
+        self._advert.tell()
         answer: dict[str, Any] = {"watch": matching} if matching else {}
         if request.matching is not None:
             answer["matching"] = self._matches(member, request.matching)

@@ -46,6 +46,8 @@ class Ways:
 
     Args:
         owner: tells whose interest an entry of this node's own advert is.
+
+    Attributes:
         at: tells who is behind an entry of another node's advert, if that says so.
     """
 
@@ -55,13 +57,12 @@ class Ways:
         table: RoutingTable,
         members: Members,
         owner: Callable[[int], Owner | None],
-        at: Callable[[str, int], At | None],
     ) -> None:
         self._nid = nid
         self._table = table
         self._members = members
         self._owner = owner
-        self._at = at
+        self.at: Callable[[str, int], At | None] = lambda *_: None
         self._lock = threading.Lock()
         self._changes = 0
         self._ways: dict[_Question, Way] = {}
@@ -156,7 +157,7 @@ class Ways:
                 self._add(way, ask, member.gets, tag=member.tag, ids=ids)
         for nid, entries in nodes.items():
             only = entries[0] if ask.target == BEST and len(found) == 1 else -1
-            known = [self._at(nid, entry) for entry in entries]
+            known = [self.at(nid, entry) for entry in entries]
             sessions = {None if at is None else at[:2] for at in known}
             (first_at, *others) = sessions
             if first_at is None or others:

@@ -39,13 +39,8 @@ class Scene:
         self.owners: dict[int, Owner] = {}
         self.at: dict[tuple[str, int], At] = {}
         self.members = Members(NID)
-        self.ways = Ways(
-            NID,
-            self.table,
-            self.members,
-            self.owners.get,
-            lambda nid, entry: self.at.get((nid, entry)),
-        )
+        self.ways = Ways(NID, self.table, self.members, self.owners.get)
+        self.ways.at = lambda nid, entry: self.at.get((nid, entry))
 
     def change(self, new: dict[Owner, Interest], gone: Sequence[Owner] = ()) -> None:
         self.table.change(new.items(), gone)
