@@ -305,7 +305,7 @@ class Node:
             locations = located_all(watch.chunk)
             found = self._table.answerers(watch.topic, locations, sender)
             return any(onward or isinstance(first, int) for first, _ in found)
-        if onward and self._outlets.get(watch.topic).matching:
+        if onward and self._outlets.get(watch.topic, member.slot).matching:
             return True
         if watch.chunk is None:
             return False

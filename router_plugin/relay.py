@@ -243,11 +243,11 @@ class Relay:
         if not onward:
             return plan
         if sender.destination == ANY:
-            plan.outlet = self._outlets.get(topic)
+            plan.outlet = self._outlets.get(topic, sender.slot)
             plan.plain_end = frames.ending(frames.pack_header(packed))
         elif sender.destination == REMOTE:
             # Its own session knows its messages, and keeps them from its subscribers.
-            plan.outlet = self._outlets.get(topic)
+            plan.outlet = self._outlets.get(topic, sender.slot)
             plan.plain_end = frames.ending(frames.pack_not_for(packed, self._nid, sender.slot))
         return plan
 
