@@ -42,6 +42,12 @@ _KEEP_S = 3.0  # what was sent by a grant may be told after its end
 _MAX_GRANTS = 100_000
 _MAX_COMPARED = 100_000  # pairs of topics; if there were more, all grants are taken back
 _PATIENCE_S = 0.05
+_DEBT = 4
+"""A session that was waited for in vain must say so often in time that a grant has ended, before
+others wait for it again."""
+_MOST_PER_S = 1_000_000
+_BURST_S = 10.0
+"""What a session says it sent by a grant is believed up to this rate, and for so long after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,11 @@ class Asker:
     tag: int
     number: int
 
+    @property
+    def who(self) -> tuple[str, int, int]:
+        """The session alone."""
+        return self.nid, self.slot, self.tag
+
 
 @dataclass(slots=True)
 class _Grant:
@@ -63,6 +74,15 @@ class _Grant:
     onward: str | None
     made_s: float
     holds: bool = True
+    believed_s: float = 0.0
+
+    def believed(self, sent: int) -> int:
+        """How many of the messages that its session says it sent can be true."""
+        now_s = monotonic()
+        since_s = max(self.believed_s or self.made_s, now_s - _BURST_S)
+        most = int((now_s - since_s) * _MOST_PER_S) + 1
+        self.believed_s = since_s + min(sent, most) / _MOST_PER_S
+        return min(sent, most)
 
 
 class _Wait:
@@ -105,6 +125,7 @@ class Grants:
         self._grants: dict[Asker, _Grant] = {}
         self._stale: dict[tuple[Asker, int], float] = {}
         self._waits: list[_Wait] = []
+        self._debts: dict[tuple[str, int, int], int] = {}
         agenda.every(_KEEP_S, self._sweep)
 
     def on_session(self, sample: zenoh.Sample) -> None:
@@ -173,6 +194,9 @@ class Grants:
             full = len(self._grants) >= _MAX_GRANTS and asker not in self._grants
             if full or not self._allowed:
                 return False
+            before = self._grants.get(asker)
+            if before is not None:
+                grant.believed_s = before.believed_s or before.made_s
             self._grants[asker] = grant
         return grant.plan.is_current
 
@@ -182,10 +206,12 @@ class Grants:
         with self._lock:
             grant = self._grants.get(asker)
         if "ended" in document:
-            self._ended({(asker, whole(document["ended"]))})
+            self._says_ended(asker, whole(document["ended"]))
         if grant is None:
             return None
         counters, plan = self._counters, grant.plan
+        claimed, sent = sent, grant.believed(sent)
+        counters.refused += claimed > sent
         if grant.is_ingress:
             counters.received += sent
             counters.vetoed += plan.vetoed * sent
@@ -240,13 +266,31 @@ class Grants:
     def when_ended(self, done: Callable[[], None]) -> None:
         """Has something done when nobody uses a grant that was taken back, or soon after."""
         with self._lock:
-            wait = _Wait(set(self._stale), done)
+            wait = _Wait({one for one in self._stale if one[0].who not in self._debts}, done)
             if wait.pending:
                 self._waits.append(wait)
         if wait.pending:
-            self._agenda.after(_PATIENCE_S, lambda: self._ended(wait.pending.copy()))
+            self._agenda.after(_PATIENCE_S, lambda: self._give_up(wait))
         else:
             done()
+
+    def _give_up(self, wait: _Wait) -> None:
+        """Those who have not said that a grant has ended are not waited for again soon."""
+        with self._lock:
+            late = wait.pending.copy()
+            for asker, _ in late:
+                self._debts[asker.who] = _DEBT
+        self._ended(late)
+
+    def _says_ended(self, asker: Asker, serial: int) -> None:
+        with self._lock:
+            since_s = self._stale.get((asker, serial))
+            debt = self._debts.get(asker.who)
+            if debt is not None and since_s is not None and monotonic() < since_s + _PATIENCE_S:
+                self._debts[asker.who] = debt - 1
+                if debt == 1:
+                    del self._debts[asker.who]
+        self._ended({(asker, serial)})
 
     def _ended(self, which: set[tuple[Asker, int]]) -> None:
         with self._lock:
@@ -267,6 +311,8 @@ class Grants:
         with self._lock:
             self._grants = {a: grant for a, grant in self._grants.items() if grant.made_s > limit}
             self._stale = {one: since_s for one, since_s in self._stale.items() if since_s > limit}
+            here = {asker.who for asker in self._grants}  # who has none has nothing to end either
+            self._debts = {who: debt for who, debt in self._debts.items() if who in here}
 
 
 def _question(document: dict[str, Any]) -> tuple[int, str, bytes]:
