@@ -1,187 +1,48 @@
-"""How fast the index of interests is: ``python -m benchmarks.index_speed``.
+"""How fast the index of interests and the routing table are: ``python -m benchmarks.index_speed``.
 
-Each row is a process of its own, so that its memory is its own too. Beside the index, in the same
-process and on the same data, every contender of `CONTENDERS` is timed; on what both are asked, both
-must find the same.
+For each kind of interest one process makes the data, and the contenders take turns on it: the
+index, the routing table with it in it, npm's koncorde where it knows such areas, and asking
+everyone. Each repetition is a process of its own (ours are forked from the one with the data, so
+that nobody has asked anything yet). A figure is the median of its repetitions, its spread the
+distance between their quartiles over it. What the contenders find is compared.
+
+Kinds can be named: ``python -m benchmarks.index_speed circles Bloom``.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import multiprocessing
+import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from math import cos, pi, radians, sin
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import median
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from zenoh_la import BloomDomain, Circle, Coordinates, GeographicRange, MgrsCell, Polygon, Role
-from zenoh_la.encoders import Location, decode, get
-from zenoh_la.encoders.bloom import BloomEncoder
-from zenoh_la.encoders.locations import Point, Region
-from zenoh_la.encoders.mgrs import Cell
+from benchmarks import koncorde
+from benchmarks.index_rows import COMPARED, SIZES, WITH_PEER, Figures, report, rows_of
+from benchmarks.interests import KINDS, SEED, Interests, circles, point
+from zenoh_la.encoders import Location
 from zenoh_la.router_plugin.index import InterestIndex
 from zenoh_la.router_plugin.match import locations_match
+from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
+from zenoh_la.router_plugin.routes import Owner, RoutingTable
 
 OUT = Path(".benchmarks/index.json")
-SEED = 42
-SOUTH, WEST, DEGREES, RADIUS_M = 47.0, 13.0, 2.0, 1000.0
 TOPIC = "traffic/warnings"
-SIZES = (1_000, 10_000, 100_000)
-FINDS, ROUNDS = 10_000, 3
-MOVES = 20_000
-PATIENCE_S = 1.0  # for contenders that are slow
+REPETITIONS = int(os.environ.get("REPETITIONS", "5"))
+MOVES, FINDS, FEWER_FINDS, WARM = 20_000, 100_000, 20_000, 5_000
+CHECKED = 500  # places where the answers are compared
+PATIENCE_S = 0.25  # for asking everyone
+STAYING = 100  # publishers whose routes the table remembers meanwhile
+_TIMEOUT_S = 600.0
 
-Interests = list[tuple[Location, ...]]
-
-
-class Contender(Protocol):
-    """What a peer of the index must do to be timed beside it."""
-
-    def set(self, ident: int, topic: str, locations: Sequence[Location]) -> None: ...
-
-    def find(self, topic: str, location: Location) -> list[int]: ...
-
-
-class Scan:
-    """Asks everyone."""
-
-    def __init__(self) -> None:
-        self._held: dict[int, tuple[str, tuple[Location, ...]]] = {}
-
-    def set(self, ident: int, topic: str, locations: Sequence[Location]) -> None:
-        self._held[ident] = topic, tuple(locations)
-
-    def find(self, topic: str, location: Location) -> list[int]:
-        return [
-            ident
-            for ident, (t, locations) in self._held.items()
-            if t == topic and any(locations_match(location, other) for other in locations)
-        ]
-
-
-CONTENDERS: dict[str, Callable[[], Contender]] = {"scan": Scan}
-
-
-def place(rng: random.Random) -> Coordinates:
-    return Coordinates(SOUTH + rng.random() * DEGREES, WEST + rng.random() * DEGREES)
-
-
-def circle(rng: random.Random) -> Circle:
-    return Circle(place(rng), RADIUS_M)
-
-
-def polygon(rng: random.Random) -> Polygon:
-    """Six corners, none further than 1 km from the middle."""
-    middle, lat = place(rng), RADIUS_M / 111_200
-    long = lat / cos(radians(middle.lat))
-    turns = [2 * pi * (k + 0.8 * rng.random()) / 6 for k in range(6)]
-    corners = [(middle.lat + lat * sin(t), middle.long + long * cos(t)) for t in turns]
-    return Polygon.from_points(corners)
-
-
-MGRS = get("mgrs")
-
-
-def covers(rng: random.Random, count: int) -> Interests:
-    """Covers of circles by MGRS cells.
-
-    A cover takes 2.7 ms, so 400 are made and then moved by whole kilometres of the grid; only
-    where one would leave its square of 100 km a new one is made.
-    """
-    known = []
-    for _ in range(min(count, 400)):
-        area = circle(rng)
-        known.append((area.centre, [key.data for key in MGRS.encode_area(area, Role.SUBSCRIBER)]))
-    made: Interests = []
-    while len(made) < count:
-        centre, texts = known[len(made) % len(known)]
-        goal = circle(rng)
-        moved = _moved(texts, MgrsCell.at(centre, 2).text, MgrsCell.at(goal.centre, 2).text)
-        if moved is None:
-            moved = [key.data for key in MGRS.encode_area(goal, Role.SUBSCRIBER)]
-        made.append(tuple(Cell(MgrsCell.parse(text)) for text in moved))
-    return made
-
-
-def _moved(texts: list[str], origin: str, goal: str) -> list[str] | None:
-    moved = []
-    for text in texts:
-        digits = (len(text) - 5) // 2
-        if text[:5] != origin[:5] or digits < 2:
-            return None
-        step = 10 ** (digits - 2)
-        numbers = [
-            int(text[i : i + digits]) + (int(goal[j : j + 2]) - int(origin[j : j + 2])) * step
-            for i, j in ((5, 5), (5 + digits, 7))
-        ]
-        if not all(0 <= number < 10**digits for number in numbers):
-            return None
-        moved.append(goal[:5] + "".join(f"{number:0{digits}}" for number in numbers))
-    return moved
-
-
-BLOOM = BloomEncoder(
-    BloomDomain(GeographicRange(SOUTH, WEST, SOUTH + DEGREES, WEST + DEGREES), 10, 10, 0.25)
-)
-
-
-def circles(rng: random.Random, count: int) -> Interests:
-    return [(Region(circle(rng), Role.SUBSCRIBER),) for _ in range(count)]
-
-
-def queryables(rng: random.Random, count: int) -> Interests:
-    return [(Region(circle(rng), Role.QUERYABLE),) for _ in range(count)]
-
-
-def polygons(rng: random.Random, count: int) -> Interests:
-    return [(Region(polygon(rng), Role.SUBSCRIBER),) for _ in range(count)]
-
-
-def filters(rng: random.Random, count: int) -> Interests:
-    keys = (BLOOM.encode_area(circle(rng), Role.SUBSCRIBER) for _ in range(count))
-    return [tuple(BLOOM.locate(key) for key in some) for some in keys]
-
-
-def point(rng: random.Random) -> Location:
-    return Point(place(rng))
-
-
-def metre(rng: random.Random) -> Location:
-    return decode(MGRS.encode_position(place(rng)))
-
-
-def element(rng: random.Random) -> Location:
-    return BLOOM.locate(BLOOM.encode_position(place(rng)))
-
-
-def asked(rng: random.Random) -> Location:
-    return Region(circle(rng), Role.GET)
-
-
-KINDS: dict[str, tuple[Callable[[random.Random, int], Interests], Callable[..., Location]]] = {
-    "circles": (circles, point),
-    "polygons": (polygons, point),
-    "MGRS": (covers, metre),
-    "Bloom": (filters, element),
-    "circles, MGRS publishers": (circles, metre),
-    "MGRS, Base64 publishers": (covers, point),
-    "queryable circles, gets": (queryables, asked),
-}
-ROWS = [(kind, size) for kind in list(KINDS)[:4] for size in SIZES]
-ROWS += [(kind, 10_000) for kind in list(KINDS)[4:]]
-
-
-def resident_mb() -> float:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4096 / 1e6
+Data = tuple[Interests, Interests, list[Location]]
+"""What is added, what the first of these move to, and publishers."""
 
 
 def seconds(job: Callable[[], Any]) -> float:
@@ -190,64 +51,93 @@ def seconds(job: Callable[[], Any]) -> float:
     return perf_counter() - start
 
 
-def fill(contender: Contender, interests: Interests) -> None:
+def resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / 1e6
+
+
+def fill(index: InterestIndex[int], interests: Interests) -> None:
     for ident, locations in enumerate(interests):
-        contender.set(ident, TOPIC, locations)
+        index.set(ident, TOPIC, locations)
 
 
-def ask(contender: Contender, locations: list[Location]) -> int:
-    return sum(len(contender.find(TOPIC, location)) for location in locations)
+def ask(index: InterestIndex[int], locations: Sequence[Location]) -> int:
+    found = 0
+    for location in locations:
+        found += len(index.find(TOPIC, location))
+    return found
 
 
-def one_row(kind: str, size: int) -> dict[str, Any]:
-    """Everything that is measured of one kind and size."""
-    make, publisher = KINDS[kind]
-    rng = random.Random(SEED)
-    gc.collect()
-    empty_mb = resident_mb()
-    start = perf_counter()
-    interests = make(rng, size)
-    row: dict[str, Any] = {"kind": kind, "interests": size}
-    row["make us"] = (perf_counter() - start) / size * 1e6
-    values_mb = resident_mb()
+def time_index(data: Data) -> Figures:
+    interests, moved, places = data
     index: InterestIndex[int] = InterestIndex()
-    row["add/s"] = size / seconds(lambda: fill(index, interests))
-    row["index MB"] = resident_mb() - values_mb
-    row["MB"] = resident_mb() - empty_mb
-    moved = make(rng, min(size, MOVES))
-    row["move/s"] = len(moved) / seconds(lambda: fill(index, moved))
-    rounds = [[publisher(rng) for _ in range(FINDS)] for _ in range(ROUNDS)]
-    times = [seconds(lambda some=some: ask(index, some)) for some in rounds]  # type: ignore[misc]
-    row["find/s"] = FINDS / median(times)
-    row["found"] = ask(index, rounds[0]) / FINDS
-    row["beside"] = dict(beside(index, [*moved, *interests[len(moved) :]], rounds[0]))
-    return row
+    before_mb = resident_mb()
+    figures: Figures = {"add/s": len(interests) / seconds(lambda: fill(index, interests))}
+    figures["index MB"] = resident_mb() - before_mb
+    figures["move/s"] = len(moved) / seconds(lambda: fill(index, moved))
+    ask(index, places[:WARM])
+    rest = places[WARM:]
+    start = perf_counter()
+    found = ask(index, rest)
+    figures["find/s"] = len(rest) / (perf_counter() - start)
+    figures["found"] = found / len(rest)
+    figures["answers"] = [index.find(TOPIC, location) for location in places[:CHECKED]]
+    return figures
 
 
-def beside(
-    index: InterestIndex[int], interests: Interests, locations: list[Location]
-) -> Iterator[tuple[str, dict[str, float]]]:
-    """How much each contender finds per second; what it finds is what the index finds."""
-    for name, make in CONTENDERS.items():
-        contender = make()
-        fill(contender, interests)
-        spent, done = 0.0, 0
-        for location in locations:
-            start = perf_counter()
-            found = contender.find(TOPIC, location)
-            spent += perf_counter() - start
-            done += 1
-            assert sorted(found) == sorted(index.find(TOPIC, location)), (name, location)
-            if spent > PATIENCE_S:
-                break
-        yield name, {"find/s": done / spent, "agreed": done}
+def _owned(interests: Interests) -> list[tuple[Owner, Interest]]:
+    """Half of them a session's each, half of them those of fifty other nodes."""
+    return [
+        (
+            (i, 0) if i % 2 else (f"{i % 100:08x}", i),
+            Interest("s", TOPIC, (f"{id(locations)}",), locations),
+        )
+        for i, locations in enumerate(interests)
+    ]
 
 
-def together() -> dict[str, Any]:
+def time_table(data: Data) -> Figures:
+    """The routing table: who gets a message of a topic, a place and a sender."""
+    interests, moved, places = data
+    table, new, then = RoutingTable(), _owned(interests), _owned(moved)
+
+    def change(all_of_them: list[tuple[Owner, Interest]]) -> None:
+        for one in all_of_them:
+            table.change([one], [])
+
+    for location in places[:STAYING]:
+        table.epoch(TOPIC, location)
+    figures: Figures = {"add/s": len(new) / seconds(lambda: change(new))}
+    figures["move/s"] = len(then) / seconds(lambda: change(then))
+    somebody = Sender(None, ANY)
+    for location in places[:WARM]:
+        table.takers(TOPIC, location, somebody)
+    rest, matched = places[WARM:], 0
+    start = perf_counter()
+    for location in rest:
+        matched += table.takers(TOPIC, location, somebody).matched
+    figures["find/s"] = len(rest) / (perf_counter() - start)
+    figures["found"] = matched / len(rest)
+    return figures
+
+
+def time_scan(data: Data) -> Figures:
+    """Asks everyone."""
+    interests, moved, places = data
+    held = [*moved, *interests[len(moved) :]]
+    answers: list[list[int]] = []
+    start = perf_counter()
+    while perf_counter() - start < PATIENCE_S and len(answers) < CHECKED:
+        location = places[len(answers)]
+        answers.append(
+            [i for i, some in enumerate(held) if any(locations_match(location, o) for o in some)]
+        )
+    return {"find/s": len(answers) / (perf_counter() - start), "answers": answers}
+
+
+def time_together(data: Data) -> Figures:
     """25,000 adds, as many moves, 50,000 finds, in one thread."""
-    rng = random.Random(SEED)
-    first, then = circles(rng, 25_000), circles(rng, 25_000)
-    locations = [point(rng) for _ in range(50_000)]
+    first, then, locations = data
     index: InterestIndex[int] = InterestIndex()
 
     def job() -> None:
@@ -258,58 +148,123 @@ def together() -> dict[str, Any]:
     return {"seconds": seconds(job)}
 
 
-def in_a_process_of_its_own(*arguments: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.index_speed", *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    measured: dict[str, Any] = json.loads(run.stdout)
-    return measured
+def forked(job: Callable[[Data], Figures], data: Data) -> Figures:
+    """One repetition, in a process that has the data and nothing else yet."""
+    context = multiprocessing.get_context("fork")
+    ours, its = context.Pipe(duplex=False)
+
+    process = context.Process(target=lambda: its.send(job(data)))
+    process.start()
+    its.close()
+    try:
+        if not ours.poll(_TIMEOUT_S):
+            raise TimeoutError(job.__name__)
+        figures: Figures = ours.recv()
+    finally:
+        process.kill()
+        process.join()
+    return figures
 
 
-def report(rows: list[dict[str, Any]], mixed_s: float) -> None:
-    console = Console(width=140)
-    names = [f"{name}: {what}" for name in CONTENDERS for what in ("find/s", "times as fast")]
-    table = Table("interests", "", "make µs", "add/s", "move/s", "find/s", "found", "index MB",
-                  "with values", *names, title="An index of interests")  # fmt: skip
-    for row in rows:
-        others = [
-            text
-            for name in CONTENDERS
-            for text in (
-                f"{row['beside'][name]['find/s']:,.1f}",
-                f"{row['find/s'] / row['beside'][name]['find/s']:,.0f}",
-            )
-        ]
-        speeds = [f"{row[what]:,.0f}" for what in ("add/s", "move/s", "find/s")]
-        sizes = [f"{row['found']:.2f}", f"{row['index MB']:.0f}", f"{row['MB']:.0f}"]
-        table.add_row(row["kind"], f"{row['interests']:,}", f"{row['make us']:.1f}", *speeds,
-                      *sizes, *others)  # fmt: skip
-    console.print(table)
-    by = {(row["kind"], row["interests"]): row for row in rows}
-    many, most = by["circles", 10_000], by["circles", 100_000]
-    slower = min(many["add/s"], many["move/s"])
-    for said, held in (
-        (f"10,000 circles: {many['find/s']:,.0f} finds a second (≥ 200,000)",
-         many["find/s"] >= 200_000),
-        (f"10,000 circles: {slower:,.0f} sets a second (≥ 50,000)", slower >= 50_000),
-        (f"25,000 adds, 25,000 moves, 50,000 finds: {mixed_s:.2f} s (≤ 1.6)", mixed_s <= 1.6),
-        (f"100,000 circles: {most['MB']:.0f} MB with their values (≤ 300)", most["MB"] <= 300),
-    ):  # fmt: skip
-        console.print(f"{'[green]holds[/]' if held else '[red]MISSED[/]'}  {said}")
+def one_size(kind: str, size: int, data: Data) -> dict[str, list[Figures]]:
+    """All repetitions of all contenders."""
+    interests, moved, places = data
+    finds = FINDS if kind in COMPARED and size < max(SIZES) else FEWER_FINDS
+    here: Data = interests[:size], moved[:size], places[:finds]
+    has_table = not kind.startswith("queryable")
+    document = koncorde.FOLDER / f"{kind}-{size}.json"
+    contenders: dict[str, Callable[[], Figures]] = {"index": lambda: forked(time_index, here)}
+    if has_table:
+        contenders["table"] = lambda: forked(time_table, here)
+    if kind in WITH_PEER and os.environ.get("KONCORDE"):
+        koncorde.write(document, TOPIC, *here, CHECKED)
+        contenders["koncorde"] = lambda: koncorde.run(document)
+    contenders["scan"] = lambda: forked(time_scan, here)
+    runs: dict[str, list[Figures]] = {name: [] for name in contenders}
+    for i in range(REPETITIONS):
+        for name, run in contenders.items():
+            print(f"  {size:,} {kind}: {name}, {i + 1} of {REPETITIONS}", file=sys.stderr)
+            runs[name].append(run())
+    document.unlink(missing_ok=True)
+    _compare(runs, [*here[1], *here[0][len(here[1]) :]], here[2])
+    return runs
 
 
-def main() -> None:
-    if sys.argv[1:] == ["together"]:
-        print(json.dumps(together()))
-    elif sys.argv[1:]:
-        print(json.dumps(one_row(sys.argv[1], int(sys.argv[2]))))
-    else:
-        rows = [in_a_process_of_its_own(kind, str(size)) for kind, size in ROWS]
-        mixed = in_a_process_of_its_own("together")
-        report(rows, mixed["seconds"])
-        OUT.parent.mkdir(exist_ok=True)
-        OUT.write_text(json.dumps({"seed": SEED, "rows": rows, "together": mixed}, indent=2))
-        print(f"written to {OUT}")
+def _compare(runs: dict[str, list[Figures]], interests: Interests, places: list[Location]) -> None:
+    """What everybody found is the same; afterwards the figures are without their answers."""
+    ours = [sorted(found) for found in runs["index"][0]["answers"]]
+    for name, figures in ((name, one) for name, some in runs.items() for one in some):
+        answers = figures.pop("answers", None)
+        if answers is None:
+            continue
+        if name == "koncorde":
+            figures["close"] = koncorde.compare(answers, ours, interests, places)
+        else:
+            for place, found, mine in zip(places, answers, ours, strict=False):
+                assert sorted(found) == mine, (name, place)
+    for figures in runs.get("table", ()):
+        assert figures["found"] == runs["index"][0]["found"]
+
+
+def one_kind(kind: str) -> Figures:
+    """Everything that is measured of one kind, in this process and those that it starts."""
+    make, publisher = KINDS[kind]
+    sizes = SIZES if kind in COMPARED else SIZES[1:2]
+    rng = random.Random(SEED)
+    gc.collect()
+    before_mb = resident_mb()
+    interests = make(rng, sizes[-1])
+    values_mb = resident_mb() - before_mb
+    data = interests, make(rng, min(MOVES, sizes[-1])), [publisher(rng) for _ in range(FINDS)]
+    gc.collect()
+    gc.freeze()  # the data is not the contenders'
+    figures: Figures = {"values MB": values_mb}
+    figures["sizes"] = {size: one_size(kind, size, data) for size in sizes}
+    if kind == "circles":
+        mixed = circles(rng, 25_000), circles(rng, 25_000), [point(rng) for _ in range(50_000)]
+        gc.freeze()
+        figures["together"] = [forked(time_together, mixed) for _ in range(REPETITIONS)]
+    return figures
+
+
+def run_all(kinds: Sequence[str]) -> Figures:
+    """The figures of all kinds, and why the peer did not run if it did not."""
+    figures: Figures = {"seed": SEED, "peer": f"koncorde {koncorde.VERSION}", "missing": ""}
+    environment = dict(os.environ)
+    try:
+        koncorde.install()
+        environment["KONCORDE"] = "1"
+    except koncorde.MissingError as exc:
+        figures["missing"] = str(exc)
+    figures["kinds"] = {}
+    for kind in kinds:
+        command = [sys.executable, "-m", "benchmarks.index_speed", "--kind", kind]
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=_TIMEOUT_S,
+        )
+        figures["kinds"][kind] = json.loads(done.stdout)
+    OUT.parent.mkdir(exist_ok=True)
+    OUT.write_text(json.dumps(figures, indent=1))
+    return figures
+
+
+def measured(kinds: Sequence[str] = tuple(KINDS)) -> list[dict[str, Any]]:
+    """The lines of the table: what, case, ours, unit, peer, peer_name, spread, wanted, holds."""
+    return rows_of(run_all(kinds))
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["--kind"]:
+        print(json.dumps(one_kind(arguments[1])))
+        return
+    report(measured(arguments or tuple(KINDS)))
+    print(f"written to {OUT}")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -15,6 +15,7 @@ import zenoh
 
 from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.protocol import LOCAL, Interest
 from zenoh_la.router_plugin.routes import Owner
 
@@ -43,9 +44,7 @@ class Advert:
             priority=zenoh.Priority.INTERACTIVE_HIGH,
             express=True,
         )
-        self._queryable = session.declare_queryable(
-            protocol.state(nid), zenoh.handlers.Callback(self._answer, indirect=False)
-        )
+        self._queryable = session.declare_queryable(protocol.state(nid), direct(self._answer))
         agenda.every(HEARTBEAT_S, self._flush)
 
     @property

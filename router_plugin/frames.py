@@ -40,8 +40,9 @@ from zenoh_la.values import Coordinates, MgrsCell
 MAGIC = b"zlA1"
 _HAS_USER = 1
 _IS_GRANTED = 2
-_NOWHERE, _POINT, _MGRS, _BLOOM, _TEXT = range(5)
+_NOWHERE, POINT, _MGRS, _BLOOM, _TEXT = range(5)
 _TWO_DOUBLES = struct.Struct("<dd")
+POINT_BYTES = 1 + _TWO_DOUBLES.size
 _MAX_BITS = 1 << 20
 _DOMAIN_BYTES = 8
 
@@ -56,6 +57,10 @@ class Header(NamedTuple):
     topic: str
     tag: int
     ids: tuple[int, ...]
+
+    def is_not_for(self, nid: str, slot: int) -> bool:
+        """Of a plain message: whether it is that session's own, and it meant only others."""
+        return slot in self.ids and self.tag == int(nid, 16)
 
 
 def number(value: int) -> bytes:
@@ -112,12 +117,12 @@ def location_of(packed: bytes) -> Location | None:
     """The location that was packed; None if there is none."""
     try:
         kind = packed[0]
+        if kind == POINT and len(packed) == POINT_BYTES:
+            return Point(Coordinates(*_TWO_DOUBLES.unpack_from(packed, 1)))
         if len(packed) != _location_size(packed):
             raise ProtocolError(packed, "is shorter or longer than it says")
         if kind == _NOWHERE:
             return None
-        if kind == _POINT:
-            return Point(Coordinates(*_TWO_DOUBLES.unpack_from(packed, 1)))
         if kind == _MGRS:
             return Cell(MgrsCell.parse(packed[2 : 2 + packed[1]].decode()))
         if kind == _BLOOM:
@@ -128,6 +133,24 @@ def location_of(packed: bytes) -> Location | None:
         raise
     except (IndexError, ValueError, struct.error, ZenohLaError) as exc:
         raise ProtocolError(packed, f"is no location: {exc}") from exc
+
+
+def check_location(packed: bytes) -> None:
+    """Refuses what is no location; of a point without making one.
+
+    Raises:
+        ProtocolError: it is none.
+    """
+    if packed[0] != POINT or not is_point(packed):
+        location_of(packed)
+
+
+def is_point(packed: bytes) -> bool:
+    """Whether what begins as a point has so many bytes, and lies on Earth."""
+    if len(packed) != POINT_BYTES:
+        return False
+    lat, long = _TWO_DOUBLES.unpack_from(packed, 1)
+    return bool(-90.0 <= lat <= 90.0 and -180.0 <= long <= 180.0)
 
 
 def _bits(packed: bytes) -> Bits:
@@ -170,12 +193,24 @@ def domain_of(packed: bytes) -> str | None:
     return location.domain if type(location) is Bits else None
 
 
+def location_size(data: bytes) -> int:
+    """How many bytes the location takes that stands at the beginning.
+
+    Raises:
+        ProtocolError: there is none.
+    """
+    try:
+        return _location_size(data)
+    except IndexError as exc:
+        raise ProtocolError(data, f"is no location: {exc}") from exc
+
+
 def _location_size(data: bytes) -> int:
     kind = data[0]
     if kind == _NOWHERE:
         return 1
-    if kind == _POINT:
-        return 17
+    if kind == POINT:
+        return POINT_BYTES
     if kind == _MGRS:
         return 2 + data[1]
     if kind == _BLOOM:
@@ -196,16 +231,18 @@ def _location_size(data: bytes) -> int:
 
 def pack_header(location: bytes, topic: str = "", tag: int = 0, ids: tuple[int, ...] = ()) -> bytes:
     """A header; ``tag`` and ``ids`` only for a session, no topic on a plain topic."""
+    return location + pack_topic(topic) + (pack_ids(tag, ids) if ids else b"")
+
+
+def pack_topic(topic: str) -> bytes:
+    """The topic's part of a header."""
     text = topic.encode()
-    parts = [location, number(len(text)), text]
-    if ids:
-        parts += [number(n) for n in (tag, len(ids), *ids)]
-    return b"".join(parts)
+    return number(len(text)) + text
 
 
-def pack_not_for(location: bytes, nid: str, slot: int | None) -> bytes:
-    """A header on a plain topic of a message that is not for the session that sent it."""
-    return pack_header(location, "", int(nid, 16), () if slot is None else (slot,))
+def pack_ids(tag: int, ids: tuple[int, ...]) -> bytes:
+    """The part of a header that says for whom; on a plain topic, node and slot it is not for."""
+    return b"".join([number(n) for n in (tag, len(ids), *ids)])
 
 
 def unpack_header(header: bytes) -> Header:
@@ -246,6 +283,11 @@ def ending(header: bytes, *, granted: bool = False) -> bytes:
     return header + len(header).to_bytes(3, "little") + (b"\x02" if granted else b"\x00")
 
 
+def tail(rest: bytes, location_bytes: int) -> bytes:
+    """An ending without its location: a route has one for all places, ``location + tail``."""
+    return rest + (location_bytes + len(rest)).to_bytes(3, "little") + b"\x00"
+
+
 def as_granted(end: bytes) -> bytes:
     """The same ending for messages that come by a grant."""
     return end[:-1] + bytes((end[-1] | _IS_GRANTED,))
@@ -279,7 +321,11 @@ def split_delivered(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | Non
     """The same of a message on its last way, which may have come by a grant."""
     if attachment is None:
         raise ProtocolError(None, "a message without a header")
-    data = attachment.to_bytes()
+    return split_data(attachment.to_bytes())
+
+
+def split_data(data: bytes) -> tuple[bytes, bytes | None, bool]:
+    """The same of the bytes."""
     if len(data) >= 4 and data[-1] & _IS_GRANTED:
         return *_split(data[:-1] + bytes((data[-1] & ~_IS_GRANTED,))), True
     return *_split(data), False

@@ -3,7 +3,7 @@
 A session whose publisher stays asks its node for the route of a topic and a place. If just one
 session or one node wants it, or nobody, the node grants it: the session puts straight on the key
 of that one, or does not put at all. When an interest, an advert or a native subscriber changes the
-route, every node that took part takes the grant back.
+route, every node that took part takes the grant back; what happens elsewhere does not concern it.
 
 The question goes the way that messages go, behind those that were sent before, and the last node
 on the way answers. Whoever asks holds its messages until the answer comes, so none overtakes
@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -24,15 +23,20 @@ from typing import Any
 
 import zenoh
 
+from zenoh_la.encoders import Location
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import documents, frames, protocol
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.couriers import Couriers
 from zenoh_la.router_plugin.documents import field, whole
+from zenoh_la.router_plugin.endings import Asker, Endings
+from zenoh_la.router_plugin.epochs import Changes, Epoch
 from zenoh_la.router_plugin.members import Members
-from zenoh_la.router_plugin.protocol import ANY, Sender
-from zenoh_la.router_plugin.relay import Counters, Plan, Relay
+from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
+from zenoh_la.router_plugin.relay import Plan, Relay
+from zenoh_la.router_plugin.routes import RoutingTable
+from zenoh_la.router_plugin.status import Counters
 
 log = logging.getLogger("zenoh_la")
 
@@ -40,40 +44,21 @@ LEASE_S = 1.0
 """How long a grant holds, unless the session asks again."""
 _KEEP_S = 3.0  # what was sent by a grant may be told after its end
 _MAX_GRANTS = 100_000
-_MAX_COMPARED = 100_000  # pairs of topics; if there were more, all grants are taken back
-_PATIENCE_S = 0.05
-_DEBT = 4
-"""A session that was waited for in vain must say so often in time that a grant has ended, before
-others wait for it again."""
 _MOST_PER_S = 1_000_000
 _BURST_S = 10.0
 """What a session says it sent by a grant is believed up to this rate, and for so long after."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """The session that asks: where it is told, its tag, and its number for the publisher."""
-
-    nid: str
-    slot: int
-    tag: int
-    number: int
-
-    @property
-    def who(self) -> tuple[str, int, int]:
-        """The session alone."""
-        return self.nid, self.slot, self.tag
-
-
 @dataclass(slots=True)
 class _Grant:
     serial: int
-    topic: zenoh.KeyExpr
+    location: Location
     plan: Plan
     is_ingress: bool
     onward: str | None
     made_s: float
-    holds: bool = True
+    vetoed: int
+    holds: bool = False
     believed_s: float = 0.0
 
     def believed(self, sent: int) -> int:
@@ -83,14 +68,6 @@ class _Grant:
         most = int((now_s - since_s) * _MOST_PER_S) + 1
         self.believed_s = since_s + min(sent, most) / _MOST_PER_S
         return min(sent, most)
-
-
-class _Wait:
-    """Something to be done as soon as some grants have ended."""
-
-    def __init__(self, pending: set[tuple[Asker, int]], done: Callable[[], None]) -> None:
-        self.pending = pending
-        self.done = done
 
 
 class Grants:
@@ -106,6 +83,7 @@ class Grants:
         session: zenoh.Session,
         nid: str,
         members: Members,
+        table: RoutingTable,
         relay: Relay,
         counters: Counters,
         agenda: Agenda,
@@ -117,15 +95,14 @@ class Grants:
         self._session = session
         self._nid = nid
         self._members = members
+        self._table = table
         self._relay = relay
         self._counters = counters
-        self._agenda = agenda
         self._couriers = couriers
         self._lock = threading.Lock()
         self._grants: dict[Asker, _Grant] = {}
-        self._stale: dict[tuple[Asker, int], float] = {}
-        self._waits: list[_Wait] = []
-        self._debts: dict[tuple[str, int, int], int] = {}
+        self._by_epoch: dict[Epoch, set[Asker]] = {}
+        self.endings = Endings(agenda)
         agenda.every(_KEEP_S, self._sweep)
 
     def on_session(self, sample: zenoh.Sample) -> None:
@@ -160,14 +137,14 @@ class Grants:
             return
         # A list of nodes is one key: each of them hands it out, and matches again.
         node = protocol.node_of(str(plan.targets[0][0])) if plan.forwards else None
-        grant = _Grant(serial, zenoh.KeyExpr(topic), plan, True, node, monotonic())
+        grant = _Grant(serial, _place(packed), plan, True, node, monotonic(), plan.vetoed)
         if not self._keep(asker, grant) or (plan.outlet is not None and plan.outlet.wanted):
             self._answer(asker, [asker.number, serial])
         elif node is not None:
             self._pass_on(sample, node, asker, {"serial": serial, "topic": topic,
                                                 "place": packed.hex()})  # fmt: skip
         else:
-            self._answer(asker, [asker.number, serial, *_target(plan)])
+            self._answer(asker, [asker.number, serial, *_target(plan, packed)])
 
     def _from_node(self, _sample: zenoh.Sample, document: dict[str, Any]) -> None:
         nid = protocol.check_nid(field(document, "nid", str))
@@ -178,27 +155,44 @@ class Grants:
             return
         serial, topic, packed = _question(document)
         plan = self._relay.route(Sender(None, ANY), topic, packed, onward=False)
-        grant = _Grant(serial, zenoh.KeyExpr(topic), plan, False, None, monotonic())
+        grant = _Grant(serial, _place(packed), plan, False, None, monotonic(), 0)
         if not self._keep(asker, grant):
             self._answer(asker, [asker.number, serial])
         elif len(plan.targets) == 1:
-            self._answer(asker, [asker.number, serial, *_target(plan)])
+            self._answer(asker, [asker.number, serial, *_target(plan, packed)])
         else:  # this node hands it out; still the session's own node is spared
-            grant.plan = Plan(plan.epoch)
+            grant.plan = Plan(plan.epoch, plan.number)
             end = frames.ending(frames.pack_header(packed, topic), granted=True)
             self._answer(asker, [asker.number, serial, protocol.one(self._nid), end.hex()])
 
     def _keep(self, asker: Asker, grant: _Grant) -> bool:
         """Remembers a grant; False if its route changed meanwhile, or there are too many."""
+        epoch = grant.plan.epoch
         with self._lock:
             full = len(self._grants) >= _MAX_GRANTS and asker not in self._grants
-            if full or not self._allowed:
+            if full or not self._allowed or not self._table.hold(epoch):
                 return False
             before = self._grants.get(asker)
             if before is not None:
                 grant.believed_s = before.believed_s or before.made_s
+            self._end(asker)
             self._grants[asker] = grant
+            self._by_epoch.setdefault(epoch, set()).add(asker)
+            grant.holds = True
         return grant.plan.is_current
+
+    def _end(self, asker: Asker) -> None:
+        """A grant that holds does so no longer; what was sent by it can still be told."""
+        grant = self._grants.get(asker)
+        if grant is None or not grant.holds:
+            return
+        grant.holds = False
+        epoch = grant.plan.epoch
+        askers = self._by_epoch[epoch]
+        askers.remove(asker)
+        if not askers:
+            del self._by_epoch[epoch]
+        self._table.release(epoch)
 
     def _settle(self, asker: Asker, document: dict[str, Any]) -> str | None:
         """Counts what was sent by a grant, and ends it; returns the node to be told as well."""
@@ -206,7 +200,7 @@ class Grants:
         with self._lock:
             grant = self._grants.get(asker)
         if "ended" in document:
-            self._says_ended(asker, whole(document["ended"]))
+            self.endings.ended(asker, whole(document["ended"]))
         if grant is None:
             return None
         counters, plan = self._counters, grant.plan
@@ -214,7 +208,7 @@ class Grants:
         counters.refused += claimed > sent
         if grant.is_ingress:
             counters.received += sent
-            counters.vetoed += plan.vetoed * sent
+            counters.vetoed += grant.vetoed * sent
             if not plan.targets:
                 counters.stopped += sent
         counters.delivered += plan.deliveries * sent
@@ -245,74 +239,47 @@ class Grants:
     @property
     def stale(self) -> int:
         """How many were taken back and may still be in use."""
-        limit = monotonic() - LEASE_S
-        with self._lock:
-            return sum(since_s > limit for since_s in self._stale.values())
+        return self.endings.since(monotonic() - LEASE_S)
 
-    def changed(self, topics: set[str]) -> None:
-        """Takes back the grants that a change of these topics may concern."""
+    def changed(self, changes: Changes) -> None:
+        """Takes back the grants whose routes a change may have changed."""
         gone: defaultdict[tuple[str, int, int], list[list[int]]] = defaultdict(list)
         with self._lock:
-            every = len(topics) * len(self._grants) > _MAX_COMPARED
-            for asker, grant in self._grants.items():
-                if grant.holds and (every or any(grant.topic.intersects(t) for t in topics)):
-                    grant.holds = False
-                    gone[asker.nid, asker.slot, asker.tag].append([asker.number, grant.serial])
-                    self._stale[asker, grant.serial] = monotonic()
+            for epoch, moves in changes.voided.items():
+                for asker in list(self._by_epoch.get(epoch, ())):
+                    grant = self._grants[asker]
+                    if moves is None or any(matters(grant.location, *move) for move in moves):
+                        self._end(asker)
+                        gone[asker.nid, asker.slot, asker.tag].append([asker.number, grant.serial])
+                        self.endings.began(asker, grant.serial)
         for (nid, slot, tag), some in gone.items():
             document = {"tag": tag, "revoked": some}
             self._couriers.send((nid, slot), partial(self._tell, nid, slot, document))
 
-    def when_ended(self, done: Callable[[], None]) -> None:
-        """Has something done when nobody uses a grant that was taken back, or soon after."""
-        with self._lock:
-            wait = _Wait({one for one in self._stale if one[0].who not in self._debts}, done)
-            if wait.pending:
-                self._waits.append(wait)
-        if wait.pending:
-            self._agenda.after(_PATIENCE_S, lambda: self._give_up(wait))
-        else:
-            done()
-
-    def _give_up(self, wait: _Wait) -> None:
-        """Those who have not said that a grant has ended are not waited for again soon."""
-        with self._lock:
-            late = wait.pending.copy()
-            for asker, _ in late:
-                self._debts[asker.who] = _DEBT
-        self._ended(late)
-
-    def _says_ended(self, asker: Asker, serial: int) -> None:
-        with self._lock:
-            since_s = self._stale.get((asker, serial))
-            debt = self._debts.get(asker.who)
-            if debt is not None and since_s is not None and monotonic() < since_s + _PATIENCE_S:
-                self._debts[asker.who] = debt - 1
-                if debt == 1:
-                    del self._debts[asker.who]
-        self._ended({(asker, serial)})
-
-    def _ended(self, which: set[tuple[Asker, int]]) -> None:
-        with self._lock:
-            for one in which:
-                self._stale.pop(one, None)
-            for wait in self._waits:
-                wait.pending -= which
-            ready = [wait for wait in self._waits if not wait.pending]
-            self._waits = [wait for wait in self._waits if wait.pending]
-        for wait in ready:
-            try:
-                wait.done()
-            except zenoh.ZError as exc:
-                log.debug("an answer came too late: %s", exc)
-
     def _sweep(self) -> None:
         limit = monotonic() - _KEEP_S
         with self._lock:
-            self._grants = {a: grant for a, grant in self._grants.items() if grant.made_s > limit}
-            self._stale = {one: since_s for one, since_s in self._stale.items() if since_s > limit}
-            here = {asker.who for asker in self._grants}  # who has none has nothing to end either
-            self._debts = {who: debt for who, debt in self._debts.items() if who in here}
+            for asker in [a for a, grant in self._grants.items() if grant.made_s <= limit]:
+                self._end(asker)
+                del self._grants[asker]
+            here = {asker.who for asker in self._grants}
+        self.endings.forget(limit, here)
+
+
+def matters(location: Location, old: Interest | None, new: Interest | None) -> bool:
+    """Whether a move of an interest changes what it has to do with a place."""
+    before = old is not None and old.matches(location)
+    after = new is not None and new.matches(location)
+    if before and after and old is not None and new is not None:
+        return old.origin != new.origin
+    return before or after
+
+
+def _place(packed: bytes) -> Location:
+    location = frames.location_of(packed)
+    if location is None:
+        raise ProtocolError(packed, "a route is of a place")
+    return location
 
 
 def _question(document: dict[str, Any]) -> tuple[int, str, bytes]:
@@ -325,9 +292,9 @@ def _question(document: dict[str, Any]) -> tuple[int, str, bytes]:
     return whole(document.get("serial")), topic, packed
 
 
-def _target(plan: Plan) -> list[Any]:
+def _target(plan: Plan, packed: bytes) -> list[Any]:
     """Key and header of the one who wants it; none if nobody does."""
     if not plan.targets:
         return [None, ""]
-    key, end = plan.targets[0]
-    return [str(key), frames.as_granted(end).hex()]
+    key, tail = plan.targets[0]
+    return [str(key), frames.as_granted(packed + tail).hex()]

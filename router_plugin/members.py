@@ -97,11 +97,11 @@ class Member:
         self.keys, self.text, self.watches = keys, text, watches
         return list(gone)
 
-    def key_for(self, ids: tuple[int, ...]) -> zenoh.KeyExpr:
+    def key_for(self, ids: tuple[int, ...]) -> str:
         """Where to put a message: straight to a single subscriber, else to the session."""
         if len(ids) > 1 or not self.zid:
-            return self.messages
-        return zenoh.KeyExpr(protocol.to_subscriber(self.zid, ids[0]))
+            return str(self.messages)
+        return protocol.to_subscriber(self.zid, ids[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,10 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.callbacks import direct, seldom
 from zenoh_la.router_plugin.chunks import located, located_all
 from zenoh_la.router_plugin.couriers import Couriers
+from zenoh_la.router_plugin.epochs import Changes
 from zenoh_la.router_plugin.grants import Grants
 from zenoh_la.router_plugin.members import (
     Member,
@@ -28,9 +30,9 @@ from zenoh_la.router_plugin.members import (
 from zenoh_la.router_plugin.outlets import Outlets
 from zenoh_la.router_plugin.protocol import LOCAL, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
-from zenoh_la.router_plugin.relay import Counters, Relay
+from zenoh_la.router_plugin.relay import Relay
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
-from zenoh_la.router_plugin.status import Status
+from zenoh_la.router_plugin.status import Counters, Status
 from zenoh_la.router_plugin.views import Views
 
 log = logging.getLogger("zenoh_la")
@@ -74,7 +76,9 @@ class Node:
         self._outlets = Outlets(
             session,
             knows_at_once=serves_clients,
-            on_change=lambda topic: self._agenda.after(0.0, lambda: self._changed({topic})),
+            on_change=lambda topic: self._agenda.after(
+                0.0, lambda: self._changed(self._table.about(topic))
+            ),
         )
         self._advert = Advert(session, self.nid, self._agenda)
         self._relay = Relay(
@@ -87,6 +91,7 @@ class Node:
             session,
             self.nid,
             self._members,
+            self._table,
             self._relay,
             self.counters,
             self._agenda,
@@ -105,9 +110,6 @@ class Node:
         zid = str(session.zid())
         # What only the own session sends need not be known to the network.
         origin = None if serves_clients else zenoh.Locality.SESSION_LOCAL
-
-        def direct(callback: Callable[[Any], None]) -> zenoh.handlers.Callback[Any]:
-            return zenoh.handlers.Callback(callback, indirect=False)
 
         into, gets = f"{protocol.ROOT}/in/{nid}/**", f"{protocol.ROOT}/get/{nid}/**"
         on = self._relay
@@ -130,10 +132,10 @@ class Node:
         if serves_clients:
             add(session.declare_queryable(protocol.hello(zid), direct(self._on_hello)))
             add(liveliness.declare_subscriber(
-                protocol.alive(nid, "*"), direct(self._on_session), history=True
+                protocol.alive(nid, "*"), seldom(self._on_session), history=True
             ))  # fmt: skip
         add(liveliness.declare_subscriber(
-            protocol.presence("*", "*"), direct(self._on_node), history=True
+            protocol.presence("*", "*"), seldom(self._on_node), history=True
         ))  # fmt: skip
         add(liveliness.declare_token(protocol.presence(nid, zid)))
 
@@ -235,7 +237,7 @@ class Node:
             if isinstance(exc, NotRegisteredError):
                 answer["registered"] = False  # it must say hello again
         # In force when the caller goes on: also for those who put straight to others so far.
-        self._grants.when_ended(lambda: _answer(query, answer))
+        self._grants.endings.when_ended(lambda: _answer(query, answer))
 
     def _obey(self, member: Member, request: Request) -> dict[str, Any]:
         """Does what a session asks, all of it or, if any of it is wrong, nothing."""
@@ -261,15 +263,15 @@ class Node:
 
     # Who listens
 
-    def _changed(self, topics: set[str]) -> None:
-        """Interests in these topics changed: grants are taken back, those who watch are told."""
-        self._grants.changed(topics)
+    def _changed(self, changes: Changes) -> None:
+        """Interests changed: grants are taken back, those who watch are told."""
+        self._grants.changed(changes)
         with self._lock:
             if not any(member.watches for member in self._members.all()):
                 return
             if not self._changed_topics:
                 self._agenda.after(_WATCH_S, self._tell_watchers)
-            self._changed_topics |= topics
+            self._changed_topics |= changes.topics
 
     def _tell_watchers(self) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ from time import monotonic
 
 import zenoh
 
+from zenoh_la.router_plugin.callbacks import seldom
 from zenoh_la.router_plugin.protocol import REMEMBERED_LENGTH
 
 _MAX_OUTLETS = 8192
@@ -45,9 +46,7 @@ class Outlet:
             self._matching = status.matching
             on_change(topic)
 
-        self._listener = self._publisher.declare_matching_listener(
-            zenoh.handlers.Callback(changed, indirect=False)
-        )
+        self._listener = self._publisher.declare_matching_listener(seldom(changed))
         self._matching = self._matching or self.matching
 
     @property

@@ -29,6 +29,7 @@ from zenoh_la.keys import (
 )
 from zenoh_la.router_plugin.chunks import check_count, located
 from zenoh_la.router_plugin.documents import decimal, field, read
+from zenoh_la.router_plugin.match import locations_match
 
 ROOT = f"{WIRE_ROOT}/1"
 MANY = f"{ROOT}/many"
@@ -300,6 +301,10 @@ class Interest:
     def wants_from(self, own_session: bool) -> bool:
         """Whether its origin allows a message from its own session, or from another."""
         return self.origin != (REMOTE if own_session else LOCAL)
+
+    def matches(self, location: Location) -> bool:
+        """Whether a location of a message or get matches one of its own."""
+        return any(locations_match(location, own) for own in self.locations)
 
     @property
     def length(self) -> int:

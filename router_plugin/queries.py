@@ -25,12 +25,13 @@ from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import documents, frames, protocol
 from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.chunks import located_all
 from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, Interest, Sender
-from zenoh_la.router_plugin.relay import Counters
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
+from zenoh_la.router_plugin.status import Counters
 from zenoh_la.values import Circle
 
 log = logging.getLogger("zenoh_la")
@@ -127,7 +128,7 @@ class Passing:
         query = self._query
         self._session.get(
             zenoh.Selector(key, query.parameters),
-            zenoh.handlers.Callback(self._back, self._part_done, indirect=False),
+            direct(self._back, self._part_done),
             target=zenoh.QueryTarget.ALL,
             consolidation=zenoh.ConsolidationMode.NONE,
             accept_replies=zenoh.ReplyKeyExpr.ANY,

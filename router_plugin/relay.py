@@ -7,19 +7,22 @@ message, the plain topic. Per message there remains to look the route up and to 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from typing import Any
 
 import zenoh
 
-from zenoh_la.encoders import Location
+from zenoh_la.encoders.locations import Point
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import frames, protocol
 from zenoh_la.router_plugin.chunks import check_position, located
+from zenoh_la.router_plugin.epochs import Epoch
 from zenoh_la.router_plugin.members import Members
+from zenoh_la.router_plugin.numbered import NumberedKeys
 from zenoh_la.router_plugin.outlets import Outlet, Outlets, Untold
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Sender
-from zenoh_la.router_plugin.routes import Epoch, RoutingTable
+from zenoh_la.router_plugin.routes import Owner, RoutingTable
+from zenoh_la.router_plugin.status import Counters
 
 log = logging.getLogger("zenoh_la")
 
@@ -31,68 +34,61 @@ MAX_LISTED = 32
 _PUT = zenoh.SampleKind.PUT
 
 
-@dataclass(slots=True)
-class Counters:
-    """What a node did since it started.
+class Plan:
+    """A decided route: where copies of a message go, until an interest changes that matters.
 
-    Attributes:
-        received: located messages that entered the network here.
-        delivered: copies handed to this node's sessions.
-        forwarded: copies sent on to other nodes, a list of nodes counting once.
-        native: copies put on the plain topic.
-        vetoed: interests, other nodes' included, that a message's topic matched and its place did
-            not; counted where it entered the network.
-        stopped: messages that nobody wanted.
-        refused: messages and requests that could not be right.
-        gets: located gets that entered the network here.
-        decided: routes that were decided; a message whose route is remembered adds none.
-        dropped: news for sessions that were given up, because too many waited for one of them.
+    It is the same for all places of an epoch that the same interests want; a target's tail and a
+    place make the end of an attachment.
     """
 
-    received: int = 0
-    delivered: int = 0
-    forwarded: int = 0
-    native: int = 0
-    vetoed: int = 0
-    stopped: int = 0
-    refused: int = 0
-    gets: int = 0
-    decided: int = 0
-    dropped: int = 0
+    __slots__ = ("deliveries", "epoch", "forwards", "is_ingress", "matched", "number", "outlet",
+                 "plain_tail", "targets")  # fmt: skip
 
-
-class Plan:
-    """A decided route: where copies of a message go, until an interest in its topic changes."""
-
-    __slots__ = ("deliveries", "epoch", "forwards", "number", "outlet", "plain_end", "targets",
-                 "vetoed")  # fmt: skip
-
-    def __init__(self, epoch: Epoch) -> None:
+    def __init__(self, epoch: Epoch, number: int) -> None:
         self.epoch = epoch
-        self.number = epoch.number
+        self.number = number
         self.targets: list[tuple[zenoh.KeyExpr, bytes]] = []
         self.deliveries = 0
         self.forwards = 0
-        self.vetoed = 0
+        self.is_ingress = False
+        self.matched = 0
         self.outlet: Outlet | Untold | None = None
-        self.plain_end = b""
+        self.plain_tail = b""
 
     @property
     def is_current(self) -> bool:
         """Whether nothing has changed since it was decided."""
         return self.number == self.epoch.number
 
+    @property
+    def vetoed(self) -> int:
+        """Interests of the topic, as of now, whose places are others."""
+        return self.epoch.topic.interests - self.matched
+
 
 class _Source:
-    """A key on which a session publishes: who, what, and the routes of the places it was at."""
+    """Where messages come from, and their routes.
 
-    __slots__ = ("packed", "plans", "sender", "topic")
+    A key on which a session publishes, or a topic that other nodes forward.
 
-    def __init__(self, sender: Sender, topic: str, packed: bytes | None) -> None:
+    Attributes:
+        packed: the place, if it stands in the key.
+        is_ingress: whether they enter the network here.
+        onward: whether they go to other nodes too.
+        places: routes by place.
+        plans: routes by who wants them.
+    """
+
+    __slots__ = ("is_ingress", "onward", "packed", "places", "plans", "sender", "topic")
+
+    def __init__(self, sender: Sender, topic: str, packed: bytes | None, *, onward: bool) -> None:
         self.sender = sender
         self.topic = topic
         self.packed = packed
-        self.plans: dict[bytes, Plan] = {}
+        self.is_ingress = onward
+        self.onward = onward and sender.destination != LOCAL
+        self.places: dict[bytes, Plan] = {}
+        self.plans: dict[tuple[Epoch, int, tuple[Owner, ...]], Plan] = {}
 
 
 def forward(
@@ -148,63 +144,68 @@ class Relay:
         self._outlets = outlets
         self._counters = counters
         self._sources: dict[str, _Source] = {}
-        self._decided = 0
-        self._egress: dict[bytes, Plan] = {}
+        self._egress: dict[bytes, _Source] = {}
+        self._from_points: dict[bytes, _Source] = {}
+        self._keys = NumberedKeys(session, on_links=False)
+        self._remembered = 0
 
     def on_ingress(self, sample: zenoh.Sample) -> None:
         """A located message from one of this node's sessions."""
         try:
-            self._take_in(sample)
+            key = str(sample.key_expr)
+            source = self._sources.get(key)
+            if source is None:
+                source = self._new_source(key)
+            packed, user = source.packed, sample.attachment
+            if packed is None:
+                packed, own = frames.split(user)
+                user = None if own is None else zenoh.ZBytes(own)
+            plan = source.places.get(packed)
+            if plan is None or plan.number != plan.epoch.number:
+                plan = self._decide(source, packed)
+            self._pass_on(sample, plan, packed, user)
+            outlet = plan.outlet
+            if outlet is not None and outlet.wanted:
+                end = frames.attached(user, packed + plan.plain_tail) + frames.MAGIC
+                forward(self._session, outlet.key_expr, sample, end)
+                self._counters.native += 1
+            elif not plan.targets:
+                self._counters.stopped += 1
         except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
 
     def on_egress(self, sample: zenoh.Sample) -> None:
         """A located message from another node."""
         try:
-            self._hand_out(sample)
+            key = str(sample.key_expr)
+            if "*" in key:  # a rule against this key would not have seen it
+                raise ProtocolError(key, "must name nodes")
+            attachment = sample.attachment
+            data = b"" if attachment is None else attachment.to_bytes()
+            # All that differs between the messages of a topic, as a rule, is the position.
+            packed, user = data[: frames.POINT_BYTES], None
+            source = self._from_points.get(data[frames.POINT_BYTES :])
+            if source is None or packed[0] != frames.POINT:
+                packed, user, source = self._read_egress(data)
+            plan = source.places.get(packed)
+            if plan is None or plan.number != plan.epoch.number:
+                plan = self._decide(source, packed)
+            self._pass_on(sample, plan, packed, None if user is None else zenoh.ZBytes(user))
         except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
 
-    def _take_in(self, sample: zenoh.Sample) -> None:
-        key = str(sample.key_expr)
-        source = self._sources.get(key)
-        if source is None:
-            source = self._new_source(key)
-        packed, user = source.packed, sample.attachment
-        if packed is None:
-            packed, own = frames.split(user)
-            user = None if own is None else zenoh.ZBytes(own)
-        plan = source.plans.get(packed)
-        if plan is None or plan.number != plan.epoch.number:
-            plan = self._decide_ingress(source, packed)
-        counters = self._counters
-        counters.received += 1
-        counters.vetoed += plan.vetoed
-        self._pass_on(sample, plan, user)
-        outlet = plan.outlet
-        if outlet is not None and outlet.wanted:
-            counters.native += 1
-            end = frames.attached(user, plan.plain_end) + frames.MAGIC
-            forward(self._session, outlet.key_expr, sample, end)
-        elif not plan.targets:
-            counters.stopped += 1
-
-    def _hand_out(self, sample: zenoh.Sample) -> None:
-        if "*" in str(sample.key_expr):  # a rule against this key would not have seen it
-            raise ProtocolError(str(sample.key_expr), "must name nodes")
-        header, user, _ = frames.split_delivered(sample.attachment)
-        plan = self._egress.get(header)
-        if plan is None or plan.number != plan.epoch.number:
-            plan = self._decide_egress(header)
-            _remember(self._egress, header, plan, _MAX_PLANS)
-        self._pass_on(sample, plan, None if user is None else zenoh.ZBytes(user))
-
-    def _pass_on(self, sample: zenoh.Sample, plan: Plan, user: zenoh.ZBytes | None) -> None:
-        session = self._session
-        for key, end in plan.targets:
-            forward(session, key, sample, frames.attached(user, end))
-        self._counters.delivered += plan.deliveries
-        self._counters.forwarded += plan.forwards
+    def _pass_on(
+        self, sample: zenoh.Sample, plan: Plan, packed: bytes, user: zenoh.ZBytes | None
+    ) -> None:
+        for key, tail in plan.targets:
+            end = packed + tail
+            forward(self._session, key, sample, end if user is None else frames.attached(user, end))
+        counters = self._counters  # afterwards: the message need not wait for it
+        if plan.is_ingress:
+            counters.received += 1
+            counters.vetoed += plan.epoch.topic.interests - plan.matched
+        counters.delivered += plan.deliveries
+        counters.forwarded += plan.forwards
 
     def _refuse(self, exc: Exception) -> None:
         self._counters.refused += 1
@@ -219,86 +220,107 @@ class Relay:
             location = located(chunk)
             check_position(chunk, location)  # packed, a filter would look like an element
             packed = frames.pack_location(location, chunk)
-        source = _Source(sender, topic, packed)
+        source = _Source(sender, topic, packed, onward=True)
         if len(key) <= protocol.REMEMBERED_LENGTH:
             self._make_room()
             self._sources[key] = source
         return source
 
-    def _decide_ingress(self, source: _Source, packed: bytes) -> Plan:
-        plan = self.route(source.sender, source.topic, packed)
+    def _read_egress(self, data: bytes) -> tuple[bytes, bytes | None, _Source]:
+        header, user, _ = frames.split_data(data)
+        size = frames.location_size(header)
+        packed, rest = header[:size], header[size:]
+        source = self._egress.get(rest)
+        if source is None:
+            source = self._new_egress(header, rest)
+        is_short = user is None and len(data) <= protocol.REMEMBERED_LENGTH
+        if is_short and packed[0] == frames.POINT:
+            self._make_room()
+            self._from_points[data[size:]] = source
+        return packed, user, source
+
+    def _new_egress(self, header: bytes, rest: bytes) -> _Source:
+        _, topic, _, ids = frames.unpack_header(header)
+        if ids:
+            raise ProtocolError(header, "is no header between nodes")
+        check_topic(topic)
+        source = _Source(Sender(None, ANY), topic, None, onward=False)
+        if len(rest) <= protocol.REMEMBERED_LENGTH:
+            self._make_room()
+            self._egress[rest] = source
+        return source
+
+    def _decide(self, source: _Source, packed: bytes) -> Plan:
+        """The route of a message, remembered for the next one from that place."""
+        plan = self._route(source, packed)
         self._counters.decided += 1
-        self._make_room()
-        _remember(source.plans, packed, plan, _MAX_PLACES)
+        if len(packed) <= protocol.REMEMBERED_LENGTH:
+            self._make_room(source.places)
+            source.places[packed] = plan
         return plan
 
     def route(self, sender: Sender, topic: str, packed: bytes, *, onward: bool = True) -> Plan:
         """Decides where a message goes; without ``onward`` only to this node's own sessions."""
+        return self._route(_Source(sender, topic, None, onward=onward), packed)
+
+    def _route(self, source: _Source, packed: bytes) -> Plan:
         location = frames.location_of(packed)
         if location is None:
             raise ProtocolError(packed, "a located message without a place")
-        check_position(topic, location)
-        onward = onward and sender.destination != LOCAL
-        plan = self._plan(topic, location, packed, sender, onward=onward)
-        if not onward:
-            return plan
-        if sender.destination == ANY:
-            plan.outlet = self._outlets.get(topic, sender.slot)
-            plan.plain_end = frames.ending(frames.pack_header(packed))
-        elif sender.destination == REMOTE:
-            # Its own session knows its messages, and keeps them from its subscribers.
-            plan.outlet = self._outlets.get(topic, sender.slot)
-            plan.plain_end = frames.ending(frames.pack_not_for(packed, self._nid, sender.slot))
+        if type(location) is not Point:
+            check_position(source.topic, location)
+        epoch, number, found = self._table.find(source.topic, location)
+        key = epoch, len(packed), found
+        plan = source.plans.get(key)
+        if plan is None or plan.number != number:
+            plan = self._plan(source, Plan(epoch, number), len(packed), found)
+            self._make_room(source.plans)
+            source.plans[key] = plan
         return plan
 
-    def _make_room(self) -> None:
+    def _make_room(self, routes: dict[Any, Plan] | None = None) -> None:
         """Sources and their routes together are bounded: one client could fill both."""
-        self._decided += 1
-        if self._decided > _MAX_PLANS:
+        if routes is not None and len(routes) >= _MAX_PLACES:
+            self._remembered -= len(routes)
+            routes.clear()  # a publisher that moves leaves one per message behind
+        self._remembered += 1
+        if self._remembered > _MAX_PLANS:
             self._sources.clear()
-            self._decided = 0
+            self._egress.clear()
+            self._from_points.clear()
+            self._remembered = 0
 
-    def _decide_egress(self, header: bytes) -> Plan:
-        packed, topic, _, ids = frames.unpack_header(header)
-        if ids:
-            raise ProtocolError(header, "is no header between nodes")
-        check_topic(topic)
-        self._counters.decided += 1
-        return self.route(Sender(None, ANY), topic, packed, onward=False)
-
-    def _plan(
-        self, topic: str, location: Location, packed: bytes, sender: Sender, *, onward: bool
-    ) -> Plan:
-        plan = Plan(self._table.epoch(topic))
-        takers = self._table.takers(topic, location, sender)
-        plan.vetoed = takers.vetoed
+    def _plan(self, source: _Source, plan: Plan, size: int, found: tuple[Owner, ...]) -> Plan:
+        sender, topic = source.sender, source.topic
+        takers = self._table.takers_of(found, sender)
+        plan.is_ingress = source.is_ingress
+        plan.matched = takers.matched
+        text = frames.pack_topic(topic)
         for slot, ids in takers.mine.items():
             member = self._members.get(slot)
             if member is not None:
-                header = frames.pack_header(packed, topic, member.tag, ids)
-                plan.targets.append((member.key_for(ids), frames.ending(header)))
+                whom = frames.pack_ids(member.tag, ids)
+                key = self._keys.get(member.key_for(ids))
+                plan.targets.append((key, frames.tail(text + whom, size)))
         plan.deliveries = len(plan.targets)
-        if onward and takers.nodes:
-            end = frames.ending(frames.pack_header(packed, topic))
-            plan.targets += [(key, end) for key in _keys_to(list(takers.nodes))]
+        if not source.onward:
+            return plan
+        if takers.nodes:
+            tail = frames.tail(text, size)
+            plan.targets += [(self._keys.get(key), tail) for key in _keys_to(list(takers.nodes))]
             plan.forwards = len(plan.targets) - plan.deliveries
+        plan.outlet = self._outlets.get(topic, sender.slot)
+        whom = b""
+        if sender.destination == REMOTE and sender.slot is not None:
+            # Its own session knows its messages, and keeps them from its subscribers.
+            whom = frames.pack_ids(int(self._nid, 16), (sender.slot,))
+        plan.plain_tail = frames.tail(frames.pack_topic("") + whom, size)
         return plan
 
 
-def _keys_to(nids: list[str]) -> list[zenoh.KeyExpr]:
+def _keys_to(nids: list[str]) -> list[str]:
     """To one node on its own key, which costs half; to several on a key that lists them."""
     if len(nids) == 1:
-        return [zenoh.KeyExpr(protocol.one(nids[0]))]
+        return [protocol.one(nids[0])]
     lists = [nids[i : i + MAX_LISTED] for i in range(0, len(nids), MAX_LISTED)]
-    return [
-        zenoh.KeyExpr(protocol.many(some) if len(some) > 1 else protocol.one(some[0]))
-        for some in lists
-    ]
-
-
-def _remember(plans: dict[bytes, Plan], key: bytes, plan: Plan, most: int) -> None:
-    if len(key) > protocol.REMEMBERED_LENGTH:
-        return
-    if len(plans) >= most:
-        plans.clear()  # a publisher that moves leaves one plan per message behind
-    plans[key] = plan
+    return [protocol.many(some) if len(some) > 1 else protocol.one(some[0]) for some in lists]

@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
-
-import zenoh
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from zenoh_la.encoders import Location
+from zenoh_la.router_plugin.epochs import Changes, Epoch, Epochs, Move
 from zenoh_la.router_plugin.index import InterestIndex
-from zenoh_la.router_plugin.protocol import REMEMBERED_LENGTH, Interest, Kind, Sender
+from zenoh_la.router_plugin.protocol import Interest, Kind, Sender
 
 Owner = tuple[int, int] | tuple[str, int]
 """Whose interest: slot and id of one of my sessions, or id and entry of another node."""
 
-_MAX_TOPICS = 16_384
-_MAX_COMPARED = 100_000
-"""Pairs of topics; if there were more, to forget all decisions is quicker: 20 ms at the worst."""
 
-
-class Epoch:
-    """Goes up when an interest in a topic changes; what was decided before is void."""
-
-    __slots__ = ("key_expr", "number")
-
-    def __init__(self, topic: str) -> None:
-        self.key_expr = zenoh.KeyExpr(topic)
-        self.number = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Takers:
-    """Who wants it: ids per slot of this node, and other nodes; and how many were vetoed."""
+class Takers(NamedTuple):
+    """Who wants it: ids per slot of this node, and other nodes; and how many interests met it."""
 
     mine: dict[int, tuple[int, ...]]
     nodes: tuple[str, ...]
-    vetoed: int
+    matched: int
+
+
+_NOBODY = Takers({}, (), 0)
 
 
 class RoutingTable:
@@ -50,7 +36,8 @@ class RoutingTable:
             "s": InterestIndex(),
             "q": InterestIndex(),
         }
-        self._epochs: dict[str, Epoch] = {}
+        self._subscribers = self._indexes["s"]
+        self._epochs = Epochs()
 
     def __len__(self) -> int:
         return len(self._interests)
@@ -62,17 +49,21 @@ class RoutingTable:
         with self._lock:
             return list(self._interests.items())
 
-    def change(self, new: Iterable[tuple[Owner, Interest]], gone: Iterable[Owner]) -> set[str]:
-        """Adds, moves and removes interests at once; returns the topics they are about."""
-        topics = set()
+    def change(self, new: Iterable[tuple[Owner, Interest]], gone: Iterable[Owner]) -> Changes:
+        """Adds, moves and removes interests at once; tells what they are about."""
+        topics: set[str] = set()
+        moves: list[Move] = []
         with self._lock:
             for owner in gone:
                 old = self._interests.pop(owner, None)
                 if old is not None:
                     topics.add(old.topic)
                     self._indexes[old.kind].remove(owner)
+                    moves += _moves(old, None)
             for owner, interest in new:
                 old = self._interests.get(owner)
+                if old == interest:
+                    continue
                 if old is not None:
                     topics.add(old.topic)
                     if old.kind != interest.kind:
@@ -80,49 +71,77 @@ class RoutingTable:
                 topics.add(interest.topic)
                 self._interests[owner] = interest
                 self._indexes[interest.kind].set(owner, interest.topic, interest.locations)
-            self._touch(topics)
-        return topics
+                moves += _moves(old, interest)
+            return Changes(topics, self._epochs.change(moves))
 
-    def _touch(self, topics: set[str]) -> None:
-        if len(topics) * len(self._epochs) > _MAX_COMPARED:
-            for epoch in self._epochs.values():
-                epoch.number += 1
-            return
-        for topic in topics:
-            for epoch in self._epochs.values():
-                if epoch.key_expr.intersects(topic):
-                    epoch.number += 1
-
-    def epoch(self, topic: str) -> Epoch:
-        """The epoch of a topic; read its number before you ask for a decision."""
+    def epoch(self, topic: str, location: Location) -> Epoch:
+        """The epoch of a topic and a place; read its number before you ask for a decision."""
         with self._lock:
-            found = self._epochs.get(topic)
+            found = self._epochs.get(topic, location)
             if found is None:
-                if len(topic) > REMEMBERED_LENGTH:
-                    return Epoch(topic)  # nor is what is decided about it remembered
-                if len(self._epochs) >= _MAX_TOPICS:
-                    for old in self._epochs.values():
-                        old.number += 1  # nobody tells them of changes any more
-                    self._epochs.clear()
-                found = self._epochs[topic] = Epoch(topic)
+                found = self._epochs.begin(topic, location, self._subscribers.count(topic))
             return found
 
-    def takers(self, topic: str, location: Location, sender: Sender) -> Takers:
-        """Who wants a message of a topic and a place."""
+    def about(self, topic: str) -> Changes:
+        """As if all that was decided about a topic were void; it is not."""
         with self._lock:
-            index = self._indexes["s"]
-            found = index.find(topic, location)
-            vetoed = index.count(topic) - len(found)
-            mine: defaultdict[int, list[int]] = defaultdict(list)
-            nodes = set()
-            for owner in found:
-                first, number = owner
-                if isinstance(first, str):
-                    nodes.add(first)
-                elif sender.may_reach(first, self._interests[owner]):
-                    mine[first].append(number)
-        ids = {slot: tuple(sorted(numbers)) for slot, numbers in sorted(mine.items())}
-        return Takers(ids, tuple(sorted(nodes)), vetoed)
+            return Changes({topic}, dict.fromkeys(self._epochs.about(topic)))
+
+    def hold(self, epoch: Epoch) -> bool:
+        """Somebody relies on being told when an epoch is void; False if nobody could tell."""
+        with self._lock:
+            if epoch.followed:
+                epoch.grants += 1
+            return epoch.followed
+
+    def release(self, epoch: Epoch) -> None:
+        """Takes back a `hold`."""
+        with self._lock:
+            epoch.grants -= 1
+
+    def find(self, topic: str, location: Location) -> tuple[Epoch, int, tuple[Owner, ...]]:
+        """Whose interests want a message of a topic and a place, and as of when.
+
+        Hot: once per message of what moves.
+        """
+        with self._lock:
+            epoch = self._epochs.get(topic, location) or self.epoch(topic, location)
+            return epoch, epoch.number, tuple(self._subscribers.find(topic, location))
+
+    def takers(self, topic: str, location: Location, sender: Sender) -> Takers:
+        """Who wants a message of a topic, a place and a sender."""
+        with self._lock:
+            found = self._subscribers.find(topic, location)
+            return self._sorted(found, sender) if found else _NOBODY
+
+    def takers_of(self, found: Sequence[Owner], sender: Sender) -> Takers:
+        """The same, of those that `find` has found."""
+        with self._lock:
+            return self._sorted(found, sender)
+
+    def _sorted(self, found: Sequence[Owner], sender: Sender) -> Takers:
+        mine: dict[int, list[int]] = {}
+        nodes: set[str] = set()
+        limited = sender.destination
+        for owner in found:
+            first, number = owner
+            if isinstance(first, str):
+                nodes.add(first)
+                continue
+            interest = self._interests.get(owner)
+            if interest is None:
+                continue
+            if (limited or interest.origin) and not sender.may_reach(first, interest):
+                continue
+            if len(found) == 1:
+                return Takers({first: (number,)}, (), 1)
+            numbers = mine.get(first)
+            if numbers is None:
+                mine[first] = [number]
+            else:
+                numbers.append(number)
+        ids = {slot: tuple(sorted(mine[slot])) for slot in sorted(mine)} if mine else {}
+        return Takers(ids, tuple(sorted(nodes)) if nodes else (), len(found))
 
     def answerers(
         self, topic: str, locations: Iterable[Location], sender: Sender
@@ -139,3 +158,12 @@ class RoutingTable:
             if interest is not None
             and (isinstance(owner[0], str) or sender.may_reach(owner[0], interest))
         }
+
+
+def _moves(old: Interest | None, new: Interest | None) -> list[Move]:
+    """What a change is for messages; gets are decided anew each time."""
+    old = old if old is not None and old.kind == "s" else None
+    new = new if new is not None and new.kind == "s" else None
+    if old is None or new is None or old.topic == new.topic:
+        return [(old, new)] if old is not None or new is not None else []
+    return [(old, None), (None, new)]

@@ -19,7 +19,9 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.adverts import HEARTBEAT_S
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.documents import MAX_VERSION, decimal, field, whole
+from zenoh_la.router_plugin.epochs import Changes
 from zenoh_la.router_plugin.protocol import Interest
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
 
@@ -59,7 +61,7 @@ class Views:
     """The adverts of all other nodes, kept in the routing table.
 
     Args:
-        on_change: is called with the topics whose interests changed.
+        on_change: is told which interests changed.
         on_refused: is called when another node said something that cannot be right.
     """
 
@@ -69,7 +71,7 @@ class Views:
         nid: str,
         agenda: Agenda,
         table: RoutingTable,
-        on_change: Callable[[set[str]], None],
+        on_change: Callable[[Changes], None],
         on_refused: Callable[[Exception], None],
     ) -> None:
         self._session = session
@@ -81,10 +83,7 @@ class Views:
         self._lock = threading.RLock()
         self._views: dict[str, _View] = {}
         self._closed = False
-        direct = zenoh.handlers.Callback
-        self._deltas = session.declare_subscriber(
-            protocol.delta("*"), direct(self._on_delta, indirect=False)
-        )
+        self._deltas = session.declare_subscriber(protocol.delta("*"), direct(self._on_delta))
         agenda.every(HEARTBEAT_S, self._sweep)
 
     def known(self) -> dict[str, int]:
@@ -148,9 +147,9 @@ class Views:
         self._closed = True
         self._deltas.undeclare()
 
-    def _tell(self, topics: set[str]) -> None:
-        if topics:
-            self._on_change(topics)
+    def _tell(self, changes: Changes) -> None:
+        if changes.topics:
+            self._on_change(changes)
 
     def _pull(self, nid: str) -> None:
         with self._lock:
@@ -177,7 +176,7 @@ class Views:
 
         self._session.get(
             protocol.state(nid),
-            zenoh.handlers.Callback(on_reply, done, indirect=False),
+            direct(on_reply, done),
             timeout=_PULL_TIMEOUT_S,
             consolidation=zenoh.ConsolidationMode.NONE,
             priority=zenoh.Priority.INTERACTIVE_HIGH,

@@ -13,9 +13,9 @@ from zenoh_la.keys import Role
 from zenoh_la.router_plugin.index.cells import CellTable
 from zenoh_la.router_plugin.index.filters import FilterTable
 from zenoh_la.router_plugin.index.raster import Box
-from zenoh_la.router_plugin.index.regions import RegionArea, Regions, area_box, circle_box
+from zenoh_la.router_plugin.index.regions import AREAS, RegionArea, Regions, area_box, circle_box
 from zenoh_la.router_plugin.match import locations_match
-from zenoh_la.values import Circle, GeographicRange, MgrsCell, Polygon, mgrs_grid
+from zenoh_la.values import Circle, MgrsCell, mgrs_grid
 from zenoh_la.values.mgrs_cell import MAX_DIGITS
 
 T = TypeVar("T")
@@ -23,14 +23,13 @@ T = TypeVar("T")
 # Most topics have an interest or two. In a plain list one takes 0.8 kB and 0.4 µs, in tables 3.8 kB
 # and 0.9 µs; four take 0.8 µs in either.
 _FEW = 4
-_AREAS = frozenset({Circle, GeographicRange, Polygon})  # no subclasses: they may differ
 
 
 class Bucket(Generic[T]):
     """Interests of one topic."""
 
     __slots__ = ("_cells", "_filters", "_others", "_regions", "_several", "_sorted", "members",
-                 "topic")  # fmt: skip
+                 "only", "topic")  # fmt: skip
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
@@ -42,6 +41,9 @@ class Bucket(Generic[T]):
         self._regions: list[tuple[Role, Regions[T]]] = []
         self._cells: CellTable[T] | None = None
         self._filters: FilterTable[T] | None = None
+        # The areas of subscribers, if they are all there is and each has one: `find` for a position
+        # is `holding` then.
+        self.only: Regions[T] | None = None
 
     def add(self, ident: T, first: int, locations: tuple[Location, ...]) -> None:
         """Adds an interest; its locations have the numbers from ``first`` on to themselves."""
@@ -56,6 +58,15 @@ class Bucket(Generic[T]):
             return
         kept = [self._put(n, location, ident) for n, location in enumerate(locations, first)]
         self.members[ident] = first, tuple(kept)
+        if self.only is None or len(locations) != 1 or type(locations[0]) is not Region:
+            self._see_if_only()
+
+    def _see_if_only(self) -> None:
+        more = self._several or self._others or self._cells is not None or self._filters is not None
+        alone = self._sorted and not more and len(self._regions) == 1
+        self.only = (
+            self._regions[0][1] if alone and self._regions[0][0] is Role.SUBSCRIBER else None
+        )
 
     def _sort(self) -> None:
         self._sorted = True
@@ -63,10 +74,11 @@ class Bucket(Generic[T]):
         for ident, (first, locations) in self.members.items():
             kept = [self._put(n, location, ident) for n, location in enumerate(locations, first)]
             self.members[ident] = first, tuple(kept)
+        self._see_if_only()
 
     def _put(self, number: int, location: Location, ident: T) -> Location:
         """Puts a location where it belongs; returns it, or an equal one to keep instead."""
-        if type(location) is Region and type(location.place) in _AREAS:
+        if type(location) is Region and type(location.place) in AREAS:
             self._regions_of(location.role).add(number, location.place, ident)
         elif type(location) is Cell:
             if self._cells is None:
@@ -113,6 +125,7 @@ class Bucket(Generic[T]):
             self._filters = None
         if any(not regions for _, regions in self._regions):
             self._regions = [(kind, regions) for kind, regions in self._regions if regions]
+        self._see_if_only()
 
     def find(self, location: Location, found: list[T]) -> None:
         """Adds to ``found`` whose locations match this one, each once."""
@@ -122,7 +135,7 @@ class Bucket(Generic[T]):
                 self._find_point(location, found)
             elif type(location) is Cell:
                 self._find_cell(location, found)
-            elif type(location) is Region and type(location.place) in _AREAS:
+            elif type(location) is Region and type(location.place) in AREAS:
                 self._find_region(location, found)
             elif type(location) is Bits and location.value >= 0:
                 if self._filters is not None and not location.is_filter:

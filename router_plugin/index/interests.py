@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
 from zenoh_la.encoders import Location
+from zenoh_la.encoders.locations import Point
 from zenoh_la.router_plugin.index.bucket import Bucket
 from zenoh_la.router_plugin.index.topics import TopicTable
 
@@ -74,13 +75,19 @@ class InterestIndex(Generic[T]):
             ZError: the topic is no key expression.
         """
         found: list[T] = []
-        for bucket in self._buckets.meeting(topic):
-            bucket.find(location, found)
+        for bucket in self._buckets.known.get(topic) or self._buckets.meeting(topic):
+            if type(location) is Point and bucket.only is not None:
+                bucket.only.holding(location.place, found)
+            else:
+                bucket.find(location, found)
         return found
 
     def count(self, topic: str) -> int:
         """How many interests the topic intersects, wherever they are."""
-        return sum(len(bucket.members) for bucket in self._buckets.meeting(topic))
+        count = 0
+        for bucket in self._buckets.known.get(topic) or self._buckets.meeting(topic):
+            count += len(bucket.members)
+        return count
 
     def with_topic(self, topic: str) -> list[T]:
         """Whose interests those are."""

@@ -15,16 +15,20 @@ _LONGEST = 256
 
 
 class TopicTable(Generic[V]):
-    """Values by topic; a topic with wildcards intersects many."""
+    """Values by topic; a topic with wildcards intersects many.
 
-    __slots__ = ("_exact", "_known", "_known_wild", "_remembered", "_wild")
+    ``known`` is what `meeting` has found for topics without wildcards and still holds: for those
+    who are in a hurry.
+    """
+
+    __slots__ = ("_exact", "_known_wild", "_remembered", "_wild", "known")
 
     def __init__(self) -> None:
         self._exact: dict[str, V] = {}
         self._wild: dict[str, tuple[KeyExpr, V]] = {}
         # What was looked up before, apart for topics with wildcards: these notice every topic
         # that comes or goes, the others only their own and those with wildcards.
-        self._known: dict[str, tuple[V, ...]] = {}
+        self.known: dict[str, tuple[V, ...]] = {}
         self._known_wild: dict[str, tuple[V, ...]] = {}
         self._remembered = 0  # since all was forgotten
 
@@ -61,9 +65,9 @@ class TopicTable(Generic[V]):
     def _forget(self, topic: str) -> None:
         self._known_wild.clear()
         if "*" in topic or not len(self):
-            self._known.clear()
+            self.known.clear()
         else:
-            self._known.pop(topic, None)
+            self.known.pop(topic, None)
 
     def meeting(self, topic: str) -> tuple[V, ...]:
         """The values of all topics that intersect this one.
@@ -71,12 +75,12 @@ class TopicTable(Generic[V]):
         Raises:
             ZError: it is no key expression.
         """
-        known = self._known.get(topic)
+        known = self.known.get(topic)
         return known if known is not None else self._look_up(topic)
 
     def _look_up(self, topic: str) -> tuple[V, ...]:
         wild = "*" in topic
-        remembered = self._known_wild if wild else self._known
+        remembered = self._known_wild if wild else self.known
         values = remembered.get(topic)
         if values is not None:
             return values
@@ -90,7 +94,7 @@ class TopicTable(Generic[V]):
         if len(self) and len(topic) <= _LONGEST:
             self._remembered += 1 + len(values)
             if self._remembered > _REMEMBERED:
-                self._known.clear()
+                self.known.clear()
                 self._known_wild.clear()
                 self._remembered = 1 + len(values)
             remembered[topic] = values

@@ -124,7 +124,7 @@ def test_an_attachment_comes_out_again(header: bytes, user: bytes | None) -> Non
 @given(chunks(), users, st.none() | st.integers(0, 9999))
 def test_a_plain_topic(chunk: str, user: bytes | None, slot: int | None) -> None:
     packed = frames.pack_location(located(chunk), chunk)
-    header = frames.pack_not_for(packed, "0badcafe", slot)
+    header = frames.pack_header(packed, "", 0x0BADCAFE, () if slot is None else (slot,))
     whole = frames.attached(attachment(user), frames.ending(header)) + frames.MAGIC
     sender = (0, ()) if slot is None else (0x0BADCAFE, (slot,))
     assert frames.split_plain(attachment(whole)) == ((packed, "", *sender), user)

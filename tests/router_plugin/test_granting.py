@@ -12,8 +12,8 @@ import pytest
 from tests.network import client, config, endpoint, native_client, wait_for
 from tests.router_plugin.bad_wire import point
 from zenoh_la import Circle, Coordinates, Router
-from zenoh_la.router_plugin import grants as module
-from zenoh_la.router_plugin.grants import Grants
+from zenoh_la.router_plugin import endings, grants
+from zenoh_la.router_plugin.node import Node
 
 PLACE = point(48.3, 14.3).hex()
 AREA = Circle(Coordinates(48.3, 14.3), 5000)
@@ -54,11 +54,11 @@ def router() -> Iterator[tuple[Router, Asker, str]]:
             yield made, asker, listen
 
 
-def is_waited_for(grants: Grants) -> bool:
+def is_waited_for(node: Node) -> bool:
     """Whether a change of the topic has to wait for somebody now; until nobody waits any more."""
-    grants.changed({"t"})
+    node._grants.changed(node._table.about("t"))
     done: list[bool] = []
-    grants.when_ended(lambda: done.append(True))
+    node._grants.endings.when_ended(lambda: done.append(True))
     waits = not done
     wait_for(lambda: done, "it was waited long enough")
     return waits
@@ -68,30 +68,28 @@ def test_who_never_says_that_a_route_has_ended_is_waited_for_once(
     router: tuple[Router, Asker, str],
 ) -> None:
     made, asker, _ = router
-    grants = made._node._grants
     asker.ask()
-    assert is_waited_for(grants)
+    assert is_waited_for(made._node)
     for _ in range(10):
         asker.ask()
-        assert not is_waited_for(grants)
+        assert not is_waited_for(made._node)
 
 
 def test_until_it_has_answered_in_time_a_few_times(
     router: tuple[Router, Asker, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, asker, _ = router
-    grants = made._node._grants
     asker.ask()
-    assert is_waited_for(grants)
-    monkeypatch.setattr(module, "_PATIENCE_S", 10.0)
-    for _ in range(module._DEBT):
+    assert is_waited_for(made._node)
+    monkeypatch.setattr(endings, "_PATIENCE_S", 10.0)
+    for _ in range(endings._DEBT):
         serial = asker.ask()
-        assert not is_waited_for(grants)
+        assert not is_waited_for(made._node)
         asker.tell(ended=serial)
-        wait_for(lambda: not grants.stale, "it is heard")
-    monkeypatch.setattr(module, "_PATIENCE_S", 0.05)
+        wait_for(lambda: not made._node._grants.stale, "it is heard")
+    monkeypatch.setattr(endings, "_PATIENCE_S", 0.05)
     asker.ask()
-    assert is_waited_for(grants)
+    assert is_waited_for(made._node)
 
 
 def test_what_cannot_have_been_sent_is_not_counted(router: tuple[Router, Asker, str]) -> None:
@@ -104,5 +102,5 @@ def test_what_cannot_have_been_sent_is_not_counted(router: tuple[Router, Asker, 
         asker.tell(sent=4_000_000_000)
         wait_for(lambda: made.status().counters.refused >= before.refused + 2, "refused")
         more = made.status().counters.received - before.received
-        assert 0 < more < 60 * module._MOST_PER_S, "a minute's worth at the very most"
+        assert 0 < more < 60 * grants._MOST_PER_S, "a minute's worth at the very most"
         assert made.status().counters.delivered - before.delivered == more

@@ -30,7 +30,7 @@ from zenoh_la.router_plugin import (
 from zenoh_la.router_plugin.chunks import located
 from zenoh_la.router_plugin.members import Members, Request
 from zenoh_la.router_plugin.queries import Ask
-from zenoh_la.router_plugin.status import Status
+from zenoh_la.router_plugin.status import Counters, Status
 from zenoh_la.session.routes import Routes
 
 NID, SLOT = "7f3a0c91", 4
@@ -102,7 +102,7 @@ def test_the_bytes_are_the_codes() -> None:
     assert mgrs == frames.pack_location(located("zla_m_33UVP4808649881"))
     assert bloom == frames.pack_location(located(element))
     assert foreign.read_place(bloom) == ((domain.fingerprint, 10, [15, 284]), len(bloom))
-    plain = frames.ending(frames.pack_not_for(packed, NID, SLOT)) + frames.MAGIC
+    plain = frames.ending(frames.pack_header(packed, "", int(NID, 16), (SLOT,))) + frames.MAGIC
     assert b"".join(hex_example("plain")) == plain
     assert foreign.MARK == frames.MAGIC
 
@@ -141,7 +141,7 @@ def test_the_documents_are_the_codes() -> None:
     assert views._versions(documents.read(as_one_line("heartbeat").encode())["v"]) == (18, 18)
     status = json.loads(example("json", "status"))
     assert list(status) == [field.name for field in dataclasses.fields(Status)]
-    counters = dataclasses.fields(relay.Counters)
+    counters = dataclasses.fields(Counters)
     assert list(status["counters"]) == [field.name for field in counters]
 
 

@@ -17,6 +17,7 @@ from tests.router_plugin.random_wire import anything
 from tests.router_plugin.scene import LINZ, Scene, fresh_scene
 from tests.survival.processes import resident_kb
 from zenoh_la import Circle, ProtocolError
+from zenoh_la.encoders.locations import Point
 from zenoh_la.router_plugin.members import MAX_SESSIONS, Members
 from zenoh_la.router_plugin.protocol import Interest
 from zenoh_la.router_plugin.routes import RoutingTable
@@ -302,7 +303,8 @@ def test_a_node_has_room_for_so_many_sessions() -> None:
 def test_many_new_topics_do_not_hold_a_node_up() -> None:
     """Each with each of the topics that are remembered: 25 million pairs took ten seconds."""
     table = RoutingTable()
-    epochs = [table.epoch(f"t/{i}") for i in range(5000)]
+    somewhere = Point(LINZ)
+    epochs = [table.epoch(f"t/{i}", somewhere) for i in range(5000)]
     new = [((0, i), Interest.of("s", f"u/{i}", ("zla_m_33T",))) for i in range(5000)]
     start = time.process_time()
     table.change(new, [])

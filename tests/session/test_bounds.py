@@ -81,25 +81,45 @@ def test_a_matching_listener_that_is_refused_leaves_nothing_behind(
     assert len(inbox) == 0
 
 
-def test_messages_held_for_too_long_are_lost_and_counted(
+def test_too_many_messages_do_not_wait_for_an_answer(
     alone: LocationSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sender_module, "_MAX_HELD", 3)
-    monkeypatch.setattr(sender_module, "_FULL_S", 0.01)
     inbox = Inbox()
     alone.declare_subscriber("t", inbox, location_shape=AREA)
     publisher = alone.declare_publisher("t", congestion_control=BLOCK)
     publisher.put("first")
     inbox.wait(1)
-    held: Any = publisher._sender
-    with held._changed:
-        question = held._new_question(held._last)  # whose answer never comes
+    lease = held_by(publisher)._lease
+    lease.question = lease.new_question(b"")  # whose answer never comes
     for number in range(5):
         publisher.put(str(number))
+    inbox.wait(6)
+    assert inbox.texts() == ["first", "0", "1", "2", "3", "4"]
+    assert alone.losses == Losses(waiting=0, held=0, refused=0)
+
+
+def test_what_waits_for_a_thread_that_is_stuck_is_bounded_and_counted(
+    alone: LocationSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender_module, "_MAX_HELD", 3)
+    monkeypatch.setattr(sender_module, "_IN_LINE_S", 0.01)
+    inbox = Inbox()
+    alone.declare_subscriber("t", inbox, location_shape=AREA)
+    publisher = alone.declare_publisher("t", congestion_control=BLOCK)
+    held = held_by(publisher)
+    held._letting_out = -1
+    for number in range(8):
+        publisher.put(str(number))
     assert alone.losses == Losses(waiting=0, held=2, refused=0)
-    held.answered(question.serial, None)
-    inbox.wait(4)
-    assert inbox.texts() == ["first", "0", "1", "2"]
+    held._letting_out = None
+    held._let_out()
+    inbox.wait(6)
+    assert inbox.texts() == ["0", "1", "2", "3", "4", "5"]
+
+
+def held_by(publisher: Any) -> Any:
+    return publisher._sender
 
 
 def test_deliveries_that_cannot_be_right_are_counted() -> None:

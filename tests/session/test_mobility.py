@@ -175,7 +175,7 @@ class SteadyLoad(Load):
 
     def has_a_granted_route(self) -> bool:
         sender = self._publisher._sender
-        return sender is not None and sender._grant is not None
+        return sender is not None and sender.grant is not None
 
 
 def test_no_move_loses_or_doubles_what_comes_by_a_granted_route(network: Network) -> None:

@@ -66,7 +66,9 @@ class Example:
         self._reader.join(DEADLINE_S)
         assert code in (0, -signal.SIGINT), f"{self.name} ended with {code}: {self.text}"
         if "Traceback" in self.text:
-            assert self.lines[-1].startswith("KeyboardInterrupt"), self.text
+            # What it had printed and not written yet may follow.
+            last = self.text.rstrip().rpartition("\n")[2]
+            assert last.startswith("KeyboardInterrupt"), self.text
         return self.text
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ import zenoh
 from zenoh_la.errors import InvalidLocationError, LocationKeyError, PositionError, ProtocolError
 from zenoh_la.keys import Role
 from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.chunks import check_count, joined
 from zenoh_la.router_plugin.queries import (
     ALL,
@@ -109,7 +110,7 @@ class Asking:
             if self._queryable is None:
                 self._queryable = core.session.declare_queryable(
                     KEY,
-                    zenoh.handlers.Callback(self._on_query, indirect=False),
+                    direct(self._on_query),
                     allowed_origin=LOCAL,
                 )
         number = next(self._numbers)
@@ -141,7 +142,7 @@ class Asking:
             end = frames.ending(get.ask().write())
             self._core.session.get(
                 zenoh.Selector(key, get.parameters),
-                zenoh.handlers.Callback(take, query.drop, indirect=False),
+                direct(take, query.drop),
                 target=zenoh.QueryTarget.ALL,
                 consolidation=zenoh.ConsolidationMode.NONE,
                 accept_replies=zenoh.ReplyKeyExpr.ANY,

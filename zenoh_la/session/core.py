@@ -20,8 +20,7 @@ from zenoh_la.errors import (
 from zenoh_la.keys import Role, check_topic
 from zenoh_la.router_plugin import documents, frames
 from zenoh_la.router_plugin.chunks import located_all
-from zenoh_la.router_plugin.frames import Header
-from zenoh_la.router_plugin.match import locations_match
+from zenoh_la.router_plugin.numbered import NumberedKeys
 from zenoh_la.router_plugin.protocol import (
     ANY,
     LOCAL,
@@ -39,7 +38,6 @@ from zenoh_la.session.mobility import Mobility
 from zenoh_la.session.places import Places, Where
 from zenoh_la.session.position import PositionSource
 from zenoh_la.session.routes import Routes
-from zenoh_la.session.samples import LocatedSample
 from zenoh_la.values import Coordinates
 
 log = logging.getLogger("zenoh_la")
@@ -126,13 +124,17 @@ class Core:
         self.position = PositionSource(self.mobility.wake)
         self.mobility.follow(self.position)
         self.routes = Routes()
-        self._rechecked: dict[bytes, tuple[Interest, bool]] = {}
+        self._keys = NumberedKeys(session, on_links=True)
         self._moving: dict[int, Interest] = {}
         self._claims: dict[int, tuple[Claim, Interest]] = {}
         self._mobile: set[int] = set()
         self._headers: dict[bytes, tuple[int, tuple[int, ...]]] = {}
         self.held_lost = 0
         self.refused = 0
+
+    def stable_key(self, home: Home, key: str) -> zenoh.KeyExpr:
+        """A key on which much is put, as long as the session is at home there."""
+        return zenoh.KeyExpr(key) if home.node is not None else self._keys.get(key)
 
     # What the application declares
 
@@ -145,6 +147,15 @@ class Core:
         if claim.where.is_ego_centric:
             self._mobile.add(number)
             self.mobility.start()
+
+    def interest(self, number: int) -> Interest | None:
+        """The interest of a claim as it is at the node; None while it is being declared."""
+        found = self._claims.get(number)
+        return None if found is None else found[1]
+
+    def moving_to(self, number: int) -> Interest | None:
+        """Where an interest is being moved, or was moved last."""
+        return self._moving.get(number)
 
     def check_position(self) -> None:
         """Refuses an area that goes with the position if nobody can say where that is."""
@@ -233,7 +244,7 @@ class Core:
                 if len(header) <= REMEMBERED_LENGTH:
                     self._headers[header] = found
         except (ProtocolError, zenoh.ZError) as exc:
-            self._refuse(exc)
+            self.refuse(exc)
             return
         tag, ids = found
         if tag not in self.membership.tags:
@@ -247,48 +258,10 @@ class Core:
                     if not self.session.is_closed():  # else it was closed under this message
                         raise
 
-    def _refuse(self, exc: Exception) -> None:
+    def refuse(self, exc: Exception) -> None:
+        """Somebody sent what cannot be right."""
         self.refused += 1
         log.debug("refused: %s", exc)
-
-    def received(self, number: int, sample: zenoh.Sample) -> LocatedSample | None:
-        """A sample on a subscriber's own key; None if it is not meant for it (any more)."""
-        try:
-            header, user, granted = frames.split_delivered(sample.attachment)
-            parsed = frames.unpack_header(header)
-            if parsed.tag not in self.membership.tags:
-                return None
-            if granted and not self._still_wants(number, header, parsed):
-                return None
-        except ProtocolError as exc:
-            self._refuse(exc)
-            return None
-        return LocatedSample(sample, parsed, user, self.places)
-
-    def _still_wants(self, number: int, header: bytes, parsed: Header) -> bool:
-        """Whether a message that no node has matched lies in the subscriber's area now."""
-        found = self._claims.get(number)
-        if found is None:
-            return True  # being declared: the node has it already
-        interest = found[1]
-        known = self._rechecked.get(header)
-        if known is not None and known[0] is interest:
-            return known[1]
-        location = frames.location_of(parsed.location)
-        moving = self._moving.get(number)
-        if moving is not None and moving is not interest:
-            areas = (*interest.locations, *moving.locations)
-            return location is not None and any(locations_match(location, a) for a in areas)
-        wants = (
-            location is not None
-            and any(locations_match(location, own) for own in interest.locations)
-            and zenoh.KeyExpr(interest.topic).intersects(parsed.topic)
-        )
-        if len(self._rechecked) >= _MAX_HEADERS:
-            self._rechecked.clear()
-        if len(header) <= REMEMBERED_LENGTH:
-            self._rechecked[header] = (interest, wants)
-        return wants
 
     def _on_get(self, home: Home, query: zenoh.Query) -> None:
         passing = Passing(self.session, query)
@@ -304,6 +277,6 @@ class Core:
                     if key is not None:
                         passing.to(key, frames.ending(header), user, ask.timeout_ms, _HERE)
         except (ZenohLaError, zenoh.ZError) as exc:
-            self._refuse(exc)
+            self.refuse(exc)
         finally:
             passing.done()

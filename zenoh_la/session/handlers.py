@@ -11,6 +11,8 @@ from typing import Any, Generic, TypeVar
 import zenoh
 from zenoh.handlers import Callback, DefaultHandler, FifoChannel, RingChannel
 
+from zenoh_la.router_plugin.callbacks import direct
+
 T = TypeVar("T")
 
 Change = Callable[[Any], Any]
@@ -70,7 +72,9 @@ def adapted(handler: Any, change: Change) -> Any:
 
     if isinstance(handler, Callback):
         inner = handler.callback
-        return Callback(changed, handler.drop, indirect=handler.indirect)
+        if not handler.indirect:
+            return direct(changed, handler.drop)
+        return Callback(changed, handler.drop)
     inner = handler
     return changed if callable(handler) else handler  # Zenoh says what is wrong with it
 

@@ -12,6 +12,7 @@ import zenoh
 
 from zenoh_la.errors import NodeError, ProtocolError
 from zenoh_la.router_plugin import documents, protocol
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.node import Node
 
@@ -65,11 +66,11 @@ class Home:
         self._declared: list[Any] = [
             session.declare_subscriber(
                 protocol.to_session(nid, slot),
-                zenoh.handlers.Callback(message, indirect=False),
+                direct(message),
             ),
             session.declare_queryable(
                 protocol.get_of_session(nid, slot),
-                zenoh.handlers.Callback(get, indirect=False),
+                direct(get),
                 allowed_origin=self._locality,
             ),
         ]
@@ -128,7 +129,7 @@ def call(
 
     session.get(
         key,
-        zenoh.handlers.Callback(on_reply, ended.set, indirect=False),
+        direct(on_reply, ended.set),
         payload=documents.write(document),
         timeout=timeout_s,
         consolidation=zenoh.ConsolidationMode.NONE,

@@ -16,6 +16,7 @@ from typing import Any
 import zenoh
 
 from zenoh_la.errors import NodeError
+from zenoh_la.router_plugin.callbacks import seldom
 from zenoh_la.router_plugin.documents import decimal, field
 from zenoh_la.router_plugin.members import new_tag
 from zenoh_la.router_plugin.node import Node
@@ -98,7 +99,7 @@ class Membership:
 
     def _start_to_follow(self) -> None:
         self._listener = self._session.info.declare_transport_events_listener(
-            zenoh.handlers.Callback(self._on_transport, indirect=False)
+            seldom(self._on_transport)
         )
         self._worker = threading.Thread(
             target=self._follow, name="zenoh-la-membership", daemon=True

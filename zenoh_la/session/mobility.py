@@ -58,7 +58,8 @@ class Mobility:
     def wake(self) -> None:
         """The position, its lifetime or an interest changed: look now."""
         self._is_stale = True
-        self._wake.set()
+        if self._thread is not None and not self._wake.is_set():
+            self._wake.set()
 
     def also(self, task: Callable[[], None]) -> None:
         """Has something done after every change of position."""

@@ -8,6 +8,7 @@ import zenoh
 
 from zenoh_la.encoders import Precision
 from zenoh_la.errors import ArgumentError
+from zenoh_la.router_plugin import frames
 from zenoh_la.router_plugin.protocol import LOCAL
 from zenoh_la.session.core import Core, locality, topic_of
 from zenoh_la.session.matching import listen, status_now
@@ -29,12 +30,13 @@ class Publisher:
         self._core = core
         self._native = native
         self._precision = precision
-        self._qos = {
-            "congestion_control": native.congestion_control,
-            "priority": native.priority,
-            "express": express,
-        }
-        self._encoding = native.encoding
+        self._options = _given(
+            congestion_control=native.congestion_control,
+            priority=native.priority,
+            express=express,
+        )
+        self._for_puts = self._options | {"encoding": native.encoding}
+        self._is_undeclared = False
         self._destination = locality("allowed_destination", allowed_destination)
         self._sender: Sender | None = None
         self._refused: ArgumentError | None = None
@@ -85,18 +87,26 @@ class Publisher:
         timestamp_instrumentation: Any = None,
         source_info: zenoh.SourceInfo | None = None,
     ) -> None:
-        qos = {
-            "attachment": attachment,
-            "timestamp": timestamp,
-            "timestamp_instrumentation": timestamp_instrumentation,
-            "source_info": source_info,
-        }
         position = self._position()
         if position is None or self._sender is None:
-            self._native.put(payload, encoding=encoding, **qos)
-        else:
-            encoding = self._encoding if encoding is None else encoding
-            self._sender.send(position, payload, {"encoding": encoding, **self._qos, **qos})
+            self._native.put(
+                payload,
+                encoding=encoding,
+                attachment=attachment,
+                timestamp=timestamp,
+                timestamp_instrumentation=timestamp_instrumentation,
+                source_info=source_info,
+            )
+            return
+        options = self._for_puts
+        if not (encoding is timestamp is timestamp_instrumentation is source_info is None):
+            options = options | _given(
+                encoding=encoding,
+                timestamp=timestamp,
+                timestamp_instrumentation=timestamp_instrumentation,
+                source_info=source_info,
+            )
+        self._sender.send(position, payload, frames.given(attachment), options)
 
     def delete(
         self,
@@ -106,20 +116,21 @@ class Publisher:
         timestamp_instrumentation: Any = None,
         source_info: zenoh.SourceInfo | None = None,
     ) -> None:
-        qos = {
-            "attachment": attachment,
-            "timestamp": timestamp,
-            "timestamp_instrumentation": timestamp_instrumentation,
-            "source_info": source_info,
-        }
         position = self._position()
+        options = _given(
+            timestamp=timestamp,
+            timestamp_instrumentation=timestamp_instrumentation,
+            source_info=source_info,
+        )
         if position is None or self._sender is None:
-            self._native.delete(**qos)
+            self._native.delete(attachment=attachment, **options)
         else:
-            self._sender.send(position, DELETE, {**self._qos, **qos})
+            options = self._options | options
+            self._sender.send(position, DELETE, frames.given(attachment), options)
 
     def _position(self) -> Coordinates | None:
-        _ = self._native.key_expr  # Zenoh's error if it was undeclared
+        if self._is_undeclared:
+            _ = self._native.key_expr  # Zenoh's own error
         if self._refused is not None and self._core.position.is_declared:
             raise self._refused
         return None if self._sender is None else self._core.position.current()
@@ -151,6 +162,7 @@ class Publisher:
         return listen(self._core, self._watched, handler)
 
     def undeclare(self) -> None:
+        self._is_undeclared = True
         self._native.undeclare()
 
     def __enter__(self) -> Self:
@@ -158,7 +170,13 @@ class Publisher:
         return self
 
     def __exit__(self, *_args: Any, **_kwargs: Any) -> None:
+        self._is_undeclared = True
         self._native.__exit__(*_args, **_kwargs)
 
     def __repr__(self) -> str:
         return f"Publisher({self._native!r})"
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """The options that are given: each one that is not costs Zenoh's `put` time."""
+    return {name: value for name, value in options.items() if value is not None}

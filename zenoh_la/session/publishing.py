@@ -7,6 +7,7 @@ from typing import Any
 import zenoh
 
 from zenoh_la.encoders import Precision
+from zenoh_la.router_plugin.frames import given
 from zenoh_la.session.base import SessionBase
 from zenoh_la.session.core import check_length, locality, topic_of
 from zenoh_la.session.places import checked_precision
@@ -44,7 +45,6 @@ class Publishing(SessionBase):
             "congestion_control": congestion_control,
             "priority": priority,
             "express": express,
-            "attachment": attachment,
             "timestamp": timestamp,
             "timestamp_instrumentation": timestamp_instrumentation,
             "source_info": source_info,
@@ -52,10 +52,16 @@ class Publishing(SessionBase):
         position = self._position_for(precision)
         if position is None or precision is None:
             check_length(key_expr)
-            self._zsession.put(key_expr, payload, allowed_destination=allowed_destination, **qos)
+            self._zsession.put(
+                key_expr,
+                payload,
+                attachment=attachment,
+                allowed_destination=allowed_destination,
+                **qos,
+            )
         else:
             sender = self._sender(key_expr, precision, allowed_destination, priority)
-            sender.send(position, payload, qos)
+            sender.send(position, payload, given(attachment), qos)
 
     def delete(
         self,
@@ -76,7 +82,6 @@ class Publishing(SessionBase):
             "congestion_control": congestion_control,
             "priority": priority,
             "express": express,
-            "attachment": attachment,
             "timestamp": timestamp,
             "timestamp_instrumentation": timestamp_instrumentation,
             "source_info": source_info,
@@ -84,10 +89,12 @@ class Publishing(SessionBase):
         position = self._position_for(precision)
         if position is None or precision is None:
             check_length(key_expr)
-            self._zsession.delete(key_expr, allowed_destination=allowed_destination, **qos)
+            self._zsession.delete(
+                key_expr, attachment=attachment, allowed_destination=allowed_destination, **qos
+            )
         else:
             sender = self._sender(key_expr, precision, allowed_destination, priority)
-            sender.send(position, DELETE, qos)
+            sender.send(position, DELETE, given(attachment), qos)
 
     def _position_for(self, precision: Any) -> Coordinates | None:
         if checked_precision(precision) is None or self._zsession.is_closed():

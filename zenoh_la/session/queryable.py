@@ -8,6 +8,7 @@ import zenoh
 
 from zenoh_la.keys import Role
 from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.queries import Ask, Passing
 from zenoh_la.session import handlers
 from zenoh_la.session.core import Claim, Core, locality
@@ -65,9 +66,8 @@ def declare_in_area(
 
     try:
         core.claim(number, claim)
-        direct = zenoh.handlers.Callback(on_plain, indirect=False)
         plain.append(core.session.declare_queryable(
-            topic, direct, complete=complete, allowed_origin=allowed_origin
+            topic, direct(on_plain), complete=complete, allowed_origin=allowed_origin
         ))  # fmt: skip
     except BaseException:
         native.undeclare()

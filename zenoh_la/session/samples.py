@@ -9,7 +9,6 @@ import zenoh
 
 from zenoh_la.keys import LocationKey
 from zenoh_la.router_plugin import frames, protocol
-from zenoh_la.router_plugin.frames import Header
 from zenoh_la.session.places import Places
 from zenoh_la.values import Coordinates
 
@@ -23,34 +22,31 @@ class LocatedSample:
     """
 
     def __init__(
-        self, sample: zenoh.Sample, header: Header, attachment: bytes | None, places: Places
+        self,
+        sample: zenoh.Sample,
+        location: bytes,
+        key_expr: zenoh.KeyExpr,
+        attachment: bytes | None,
+        places: Places,
     ) -> None:
         self._sample = sample
-        self._header = header
+        self._packed = location
+        self.key_expr = key_expr
         self._attachment = attachment
         self._places = places
 
     @cached_property
-    def key_expr(self) -> zenoh.KeyExpr:
-        return zenoh.KeyExpr(self._header.topic)
-
-    @cached_property
     def location(self) -> Coordinates | None:
-        return self._places.coordinates(self._header.location)
+        return self._places.coordinates(self._packed)
 
     @cached_property
     def location_key(self) -> LocationKey | None:
-        return frames.key_of(self._header.location)
+        return frames.key_of(self._packed)
 
     @property
     def bloom_domain(self) -> str | None:
         """The fingerprint of the grid, if it was located by a Bloom element."""
-        return frames.domain_of(self._header.location)
-
-    def is_for_others_than(self, nid: str, slot: int) -> bool:
-        """Whether its publisher is the session at this slot of a node, and meant only others."""
-        header = self._header
-        return slot in header.ids and header.tag == int(nid, 16)
+        return frames.domain_of(self._packed)
 
     @cached_property
     def attachment(self) -> zenoh.ZBytes | None:
@@ -101,19 +97,18 @@ def as_seen(sample: zenoh.Sample, places: Places) -> zenoh.Sample | LocatedSampl
     parts = frames.split_plain(sample.attachment)
     if parts is None:
         return sample
-    header = parts[0]._replace(topic=str(sample.key_expr))
-    return LocatedSample(sample, header, parts[1], places)
+    header, user = parts
+    return LocatedSample(sample, header.location, sample.key_expr, user, places)
 
 
 def of_own(sample: zenoh.Sample, places: Places) -> LocatedSample:
     """The sample of a reply that this session handed itself."""
-    topic = protocol.topic_of_reply(str(sample.key_expr))
+    topic = zenoh.KeyExpr(protocol.topic_of_reply(str(sample.key_expr)))
     parts = frames.split_plain(sample.attachment)
     if parts is not None:
-        return LocatedSample(sample, parts[0]._replace(topic=topic), parts[1], places)
-    header = Header(frames.NOWHERE, topic, 0, ())
+        return LocatedSample(sample, parts[0].location, topic, parts[1], places)
     user = None if sample.attachment is None else sample.attachment.to_bytes()
-    return LocatedSample(sample, header, user, places)
+    return LocatedSample(sample, frames.NOWHERE, topic, user, places)
 
 
 class LocatedReply:

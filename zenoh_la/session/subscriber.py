@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
 import zenoh
 
 from zenoh_la.keys import Role
 from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.relay import forward
 from zenoh_la.session import handlers
+from zenoh_la.session.arrivals import Arrivals
 from zenoh_la.session.core import Claim, Core, check_length, locality
 from zenoh_la.session.handle import Handle
 from zenoh_la.session.local import LOCAL
 from zenoh_la.session.places import Where
-from zenoh_la.session.samples import LocatedSample, as_seen
+from zenoh_la.session.samples import LocatedSample
 from zenoh_la.values import Coordinates
 
 _H = TypeVar("_H")
@@ -80,11 +81,14 @@ def declare_plain(
     """A subscriber of the whole network: native, but a located sample shows its place."""
 
     def change(sample: zenoh.Sample) -> Sample | None:
-        seen = as_seen(sample, core.places)
+        parts = frames.split_plain(sample.attachment)
+        if parts is None:
+            return sample
+        header, user = parts
         home = core.membership.home
-        if type(seen) is LocatedSample and home is not None:
-            return None if seen.is_for_others_than(home.nid, home.slot) else seen
-        return seen
+        if home is not None and header.is_not_for(home.nid, home.slot):
+            return None
+        return LocatedSample(sample, header.location, sample.key_expr, user, core.places)
 
     check_length(key_expr)
     native = core.session.declare_subscriber(
@@ -107,7 +111,7 @@ def declare_in_area(
     claim = Claim("s", topic, where, role, origin=locality("allowed_origin", allowed_origin))
 
     number = core.numbers.take()
-    received = partial(core.received, number)
+    received = Arrivals(core, number)
     local = zenoh.KeyExpr(protocol.to_subscriber(core.zid, number))
     native = core.session.declare_subscriber(local, handlers.adapted(handler, received))
     plain = None
@@ -146,5 +150,4 @@ def _plain_as_well(
             end = frames.ending(header)
             forward(core.session, local, sample, frames.attached(sample.attachment, end), LOCAL)
 
-    callback = zenoh.handlers.Callback(on_sample, indirect=False)
-    return core.session.declare_subscriber(topic, callback, allowed_origin=origin)
+    return core.session.declare_subscriber(topic, direct(on_sample), allowed_origin=origin)

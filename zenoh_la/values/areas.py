@@ -180,6 +180,11 @@ class Circle:
             east - 360.0 if east > 180.0 else east,
         )
 
+    @property
+    def chord_limits(self) -> tuple[float, float]:
+        """`geodesy.chord_limits` of the radius."""
+        return self._inside, self._outside
+
     def contains(self, position: Coordinates) -> bool:
         # Hot: one of these per message and candidate. The chord decides nearly always.
         x, y, z = position._cartesian or position.cartesian

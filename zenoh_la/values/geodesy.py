@@ -7,7 +7,8 @@ without it and never differently.
 
 from __future__ import annotations
 
-from math import asin, cos, degrees, hypot, pi, radians, sin, sqrt
+from functools import lru_cache
+from math import asin, cos, pi, sin, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ E2 = WGS84.es
 # meridian's at the equator, and the meridian's at the poles.
 MIN_CURVATURE_RADIUS_M = EQUATOR_RADIUS_M * (1 - E2)
 MAX_CURVATURE_RADIUS_M = EQUATOR_RADIUS_M / sqrt(1 - E2)
+RADIAN = pi / 180.0
 HALF_EQUATOR_M = pi * EQUATOR_RADIUS_M
 M_PER_DEGREE = 111_194.93
 
@@ -43,13 +45,16 @@ def distances_m(lat: float, long: float, lats: Floats, longs: Floats) -> Floats:
 
 def cartesian(lat: float, long: float) -> tuple[float, float, float]:
     """Earth-centred coordinates in metres of a place on the ellipsoid."""
-    phi, lam = radians(lat), radians(long)
+    # Hot: once per message and place. `radians` would be the same product, and a call.
+    phi = lat * RADIAN
+    lam = long * RADIAN
     sin_phi = sin(phi)
-    n = EQUATOR_RADIUS_M / sqrt(1 - E2 * sin_phi * sin_phi)
+    n = EQUATOR_RADIUS_M / sqrt(1.0 - E2 * sin_phi * sin_phi)
     p = n * cos(phi)
-    return p * cos(lam), p * sin(lam), n * (1 - E2) * sin_phi
+    return p * cos(lam), p * sin(lam), n * (1.0 - E2) * sin_phi
 
 
+@lru_cache(maxsize=256)  # few radii are in use, and circles that share the limits are smaller
 def chord_limits(radius_m: float) -> tuple[float, float]:
     """Squared straight-line distances that decide "within ``radius_m``" without a geodesic.
 
@@ -78,7 +83,8 @@ def reach_degrees(lat: float, radius_m: float) -> tuple[float, float]:
     Earth's axis; a circle as wide as ``p`` may reach every longitude.
     """
     reach_m = radius_m + ROUNDING_M
-    x, y, _ = cartesian(lat, 0.0)
-    axis_distance = hypot(x, y)
-    long_reach = degrees(asin(reach_m / axis_distance)) if reach_m < axis_distance else 180.0
-    return degrees(reach_m / MIN_CURVATURE_RADIUS_M), long_reach
+    phi = lat * RADIAN
+    sin_phi = sin(phi)
+    axis_distance = EQUATOR_RADIUS_M * cos(phi) / sqrt(1.0 - E2 * sin_phi * sin_phi)
+    long_reach = asin(reach_m / axis_distance) / RADIAN if reach_m < axis_distance else 180.0
+    return reach_m / MIN_CURVATURE_RADIUS_M / RADIAN, long_reach
