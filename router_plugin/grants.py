@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -31,11 +30,13 @@ from zenoh_la.router_plugin import documents, frames, protocol
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.couriers import Couriers
 from zenoh_la.router_plugin.documents import field, whole
+from zenoh_la.router_plugin.endings import Asker, Endings
 from zenoh_la.router_plugin.epochs import Changes, Epoch
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
-from zenoh_la.router_plugin.relay import Counters, Plan, Relay
+from zenoh_la.router_plugin.relay import Plan, Relay
 from zenoh_la.router_plugin.routes import RoutingTable
+from zenoh_la.router_plugin.status import Counters
 
 log = logging.getLogger("zenoh_la")
 
@@ -43,17 +44,9 @@ LEASE_S = 1.0
 """How long a grant holds, unless the session asks again."""
 _KEEP_S = 3.0  # what was sent by a grant may be told after its end
 _MAX_GRANTS = 100_000
-_PATIENCE_S = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """The session that asks: where it is told, its tag, and its number for the publisher."""
-
-    nid: str
-    slot: int
-    tag: int
-    number: int
+_MOST_PER_S = 1_000_000
+_BURST_S = 10.0
+"""What a session says it sent by a grant is believed up to this rate, and for so long after."""
 
 
 @dataclass(slots=True)
@@ -66,14 +59,15 @@ class _Grant:
     made_s: float
     vetoed: int
     holds: bool = False
+    believed_s: float = 0.0
 
-
-class _Wait:
-    """Something to be done as soon as some grants have ended."""
-
-    def __init__(self, pending: set[tuple[Asker, int]], done: Callable[[], None]) -> None:
-        self.pending = pending
-        self.done = done
+    def believed(self, sent: int) -> int:
+        """How many of the messages that its session says it sent can be true."""
+        now_s = monotonic()
+        since_s = max(self.believed_s or self.made_s, now_s - _BURST_S)
+        most = int((now_s - since_s) * _MOST_PER_S) + 1
+        self.believed_s = since_s + min(sent, most) / _MOST_PER_S
+        return min(sent, most)
 
 
 class Grants:
@@ -104,13 +98,11 @@ class Grants:
         self._table = table
         self._relay = relay
         self._counters = counters
-        self._agenda = agenda
         self._couriers = couriers
         self._lock = threading.Lock()
         self._grants: dict[Asker, _Grant] = {}
         self._by_epoch: dict[Epoch, set[Asker]] = {}
-        self._stale: dict[tuple[Asker, int], float] = {}
-        self._waits: list[_Wait] = []
+        self.endings = Endings(agenda)
         agenda.every(_KEEP_S, self._sweep)
 
     def on_session(self, sample: zenoh.Sample) -> None:
@@ -180,6 +172,9 @@ class Grants:
             full = len(self._grants) >= _MAX_GRANTS and asker not in self._grants
             if full or not self._allowed or not self._table.hold(epoch):
                 return False
+            before = self._grants.get(asker)
+            if before is not None:
+                grant.believed_s = before.believed_s or before.made_s
             self._end(asker)
             self._grants[asker] = grant
             self._by_epoch.setdefault(epoch, set()).add(asker)
@@ -205,10 +200,12 @@ class Grants:
         with self._lock:
             grant = self._grants.get(asker)
         if "ended" in document:
-            self._ended({(asker, whole(document["ended"]))})
+            self.endings.ended(asker, whole(document["ended"]))
         if grant is None:
             return None
         counters, plan = self._counters, grant.plan
+        claimed, sent = sent, grant.believed(sent)
+        counters.refused += claimed > sent
         if grant.is_ingress:
             counters.received += sent
             counters.vetoed += grant.vetoed * sent
@@ -242,9 +239,7 @@ class Grants:
     @property
     def stale(self) -> int:
         """How many were taken back and may still be in use."""
-        limit = monotonic() - LEASE_S
-        with self._lock:
-            return sum(since_s > limit for since_s in self._stale.values())
+        return self.endings.since(monotonic() - LEASE_S)
 
     def changed(self, changes: Changes) -> None:
         """Takes back the grants whose routes a change may have changed."""
@@ -256,35 +251,10 @@ class Grants:
                     if moves is None or any(matters(grant.location, *move) for move in moves):
                         self._end(asker)
                         gone[asker.nid, asker.slot, asker.tag].append([asker.number, grant.serial])
-                        self._stale[asker, grant.serial] = monotonic()
+                        self.endings.began(asker, grant.serial)
         for (nid, slot, tag), some in gone.items():
             document = {"tag": tag, "revoked": some}
             self._couriers.send((nid, slot), partial(self._tell, nid, slot, document))
-
-    def when_ended(self, done: Callable[[], None]) -> None:
-        """Has something done when nobody uses a grant that was taken back, or soon after."""
-        with self._lock:
-            wait = _Wait(set(self._stale), done)
-            if wait.pending:
-                self._waits.append(wait)
-        if wait.pending:
-            self._agenda.after(_PATIENCE_S, lambda: self._ended(wait.pending.copy()))
-        else:
-            done()
-
-    def _ended(self, which: set[tuple[Asker, int]]) -> None:
-        with self._lock:
-            for one in which:
-                self._stale.pop(one, None)
-            for wait in self._waits:
-                wait.pending -= which
-            ready = [wait for wait in self._waits if not wait.pending]
-            self._waits = [wait for wait in self._waits if wait.pending]
-        for wait in ready:
-            try:
-                wait.done()
-            except zenoh.ZError as exc:
-                log.debug("an answer came too late: %s", exc)
 
     def _sweep(self) -> None:
         limit = monotonic() - _KEEP_S
@@ -292,7 +262,8 @@ class Grants:
             for asker in [a for a, grant in self._grants.items() if grant.made_s <= limit]:
                 self._end(asker)
                 del self._grants[asker]
-            self._stale = {one: since_s for one, since_s in self._stale.items() if since_s > limit}
+            here = {asker.who for asker in self._grants}
+        self.endings.forget(limit, here)
 
 
 def matters(location: Location, old: Interest | None, new: Interest | None) -> bool:

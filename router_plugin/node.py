@@ -30,9 +30,9 @@ from zenoh_la.router_plugin.members import (
 from zenoh_la.router_plugin.outlets import Outlets
 from zenoh_la.router_plugin.protocol import LOCAL, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
-from zenoh_la.router_plugin.relay import Counters, Relay
+from zenoh_la.router_plugin.relay import Relay
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
-from zenoh_la.router_plugin.status import Status
+from zenoh_la.router_plugin.status import Counters, Status
 from zenoh_la.router_plugin.views import Views
 from zenoh_la.router_plugin.ways import Ways
 
@@ -240,7 +240,7 @@ class Node:
             if isinstance(exc, NotRegisteredError):
                 answer["registered"] = False  # it must say hello again
         # In force when the caller goes on: also for those who put straight to others so far.
-        self._grants.when_ended(lambda: _answer(query, answer))
+        self._grants.endings.when_ended(lambda: _answer(query, answer))
 
     def _obey(self, member: Member, request: Request) -> dict[str, Any]:
         """Does what a session asks, all of it or, if any of it is wrong, nothing."""
@@ -312,7 +312,7 @@ class Node:
             locations = located_all(watch.chunk)
             found = self._table.answerers(watch.topic, locations, sender)
             return any(onward or isinstance(first, int) for first, _ in found)
-        if onward and self._outlets.get(watch.topic).matching:
+        if onward and self._outlets.get(watch.topic, member.slot).matching:
             return True
         if watch.chunk is None:
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from math import inf
 from time import monotonic
 
 import zenoh
@@ -11,7 +12,10 @@ import zenoh
 from zenoh_la.router_plugin.callbacks import seldom
 from zenoh_la.router_plugin.protocol import REMEMBERED_LENGTH
 
-_MAX_OUTLETS = 8192  # a session's declarations have ids of 16 bits that are never checked for use
+_MAX_OUTLETS = 8192
+_MAX_MADE = 40_000
+"""At one time, and ever: what a Zenoh session declares has ids of 16 bits that it never uses again
+and never checks for being in use."""
 _UNKNOWN_S = 1.0
 
 
@@ -19,10 +23,10 @@ class Outlet:
     """One plain topic.
 
     ``wanted`` says whether a native subscriber listens. In its first second an outlet of a client
-    or peer cannot know it yet, and counts as wanted.
+    or peer cannot know it yet, and counts as wanted; so does one that is retired.
     """
 
-    __slots__ = ("_known_at", "_listener", "_matching", "_publisher", "key_expr")
+    __slots__ = ("_known_at", "_listener", "_matching", "_publisher", "_topic", "key_expr")
 
     def __init__(
         self,
@@ -32,7 +36,8 @@ class Outlet:
         knows_at_once: bool,
         on_change: Callable[[str], None],
     ) -> None:
-        self._publisher = session.declare_publisher(topic)
+        self._topic = topic
+        self._publisher: zenoh.Publisher | None = session.declare_publisher(topic)
         self.key_expr = self._publisher.key_expr
         self._known_at = 0.0 if knows_at_once else monotonic() + _UNKNOWN_S
         self._matching = False
@@ -57,12 +62,19 @@ class Outlet:
     @property
     def matching(self) -> bool:
         """What Zenoh says now."""
-        status: object = self._publisher.matching_status  # an object, whatever the stub says
+        publisher = self._publisher
+        if publisher is None:
+            return False
+        status: object = publisher.matching_status  # an object, whatever the stub says
         return bool(getattr(status, "matching", status))
 
     def close(self) -> None:
-        self._listener.undeclare()
-        self._publisher.undeclare()
+        """Retires it: whoever still has it goes on, and Zenoh finds subscribers per message."""
+        publisher, self._publisher = self._publisher, None
+        if publisher is not None:
+            self._known_at, self.key_expr = inf, zenoh.KeyExpr(self._topic)
+            self._listener.undeclare()
+            publisher.undeclare()
 
 
 class Untold:
@@ -80,7 +92,11 @@ class Untold:
 
 
 class Outlets:
-    """The outlets of a node, by topic."""
+    """The outlets of a node, by topic.
+
+    Each is on account of the session that needed it first. When there are too many, the session
+    that has most loses its oldest to one that has fewer: nobody can take them from the others.
+    """
 
     def __init__(
         self, session: zenoh.Session, *, knows_at_once: bool, on_change: Callable[[str], None]
@@ -90,16 +106,23 @@ class Outlets:
         self._on_change = on_change
         self._lock = threading.Lock()
         self._outlets: dict[str, Outlet] = {}
+        self._owned: dict[int | None, dict[str, None]] = {}
+        self._made = 0
 
-    def get(self, topic: str) -> Outlet | Untold:
+    def get(self, topic: str, slot: int | None) -> Outlet | Untold:
+        """The outlet of a topic, for the session at a slot; None for those without one."""
         outlet = self._outlets.get(topic)
         if outlet is not None:
             return outlet
+        if len(topic) > REMEMBERED_LENGTH:
+            return Untold(topic)
         with self._lock:
             outlet = self._outlets.get(topic)
             if outlet is None:
-                if len(self._outlets) >= _MAX_OUTLETS or len(topic) > REMEMBERED_LENGTH:
+                if self._made >= _MAX_MADE or not self._has_room(slot):
                     return Untold(topic)
+                self._made += 1
+                self._owned.setdefault(slot, {})[topic] = None
                 outlet = self._outlets[topic] = Outlet(
                     self._session,
                     topic,
@@ -107,6 +130,18 @@ class Outlets:
                     on_change=self._on_change,
                 )
         return outlet
+
+    def _has_room(self, slot: int | None) -> bool:
+        if len(self._outlets) < _MAX_OUTLETS:
+            return True
+        richest = max(self._owned.values(), key=len)
+        if len(richest) <= len(self._owned.get(slot, ())) + 1:
+            return False
+        topic = next(iter(richest))
+        del richest[topic]
+        self._outlets.pop(topic).close()
+        self._on_change(topic)  # nobody tells of its subscribers any more: grants must end
+        return True
 
     def close(self) -> None:
         for outlet in self._outlets.values():

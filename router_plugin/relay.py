@@ -7,7 +7,6 @@ message, the plain topic. Per message there remains to look the route up and to 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import Any
 
 import zenoh
@@ -23,6 +22,7 @@ from zenoh_la.router_plugin.numbered import NumberedKeys
 from zenoh_la.router_plugin.outlets import Outlet, Outlets, Untold
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Sender
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
+from zenoh_la.router_plugin.status import Counters
 
 log = logging.getLogger("zenoh_la")
 
@@ -32,36 +32,6 @@ MAX_LISTED = 32
 """Nodes on one list key; more get a second copy of the message."""
 
 _PUT = zenoh.SampleKind.PUT
-
-
-@dataclass(slots=True)
-class Counters:
-    """What a node did since it started.
-
-    Attributes:
-        received: located messages that entered the network here.
-        delivered: copies handed to this node's sessions.
-        forwarded: copies sent on to other nodes, a list of nodes counting once.
-        native: copies put on the plain topic.
-        vetoed: interests, other nodes' included, that a message's topic matched and its place did
-            not; counted where it entered the network.
-        stopped: messages that nobody wanted.
-        refused: messages and requests that could not be right.
-        gets: located gets that entered the network here.
-        decided: routes that were decided; a message whose route is remembered adds none.
-        dropped: news for sessions that were given up, because too many waited for one of them.
-    """
-
-    received: int = 0
-    delivered: int = 0
-    forwarded: int = 0
-    native: int = 0
-    vetoed: int = 0
-    stopped: int = 0
-    refused: int = 0
-    gets: int = 0
-    decided: int = 0
-    dropped: int = 0
 
 
 class Plan:
@@ -339,7 +309,7 @@ class Relay:
             tail = frames.tail(text, size)
             plan.targets += [(self._keys.get(key), tail) for key in _keys_to(list(takers.nodes))]
             plan.forwards = len(plan.targets) - plan.deliveries
-        plan.outlet = self._outlets.get(topic)
+        plan.outlet = self._outlets.get(topic, sender.slot)
         whom = b""
         if sender.destination == REMOTE and sender.slot is not None:
             # Its own session knows its messages, and keeps them from its subscribers.

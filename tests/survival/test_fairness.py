@@ -88,7 +88,8 @@ class Calm:
             self.longest_declaring_s = max(self.longest_declaring_s, took_s)
 
     def check(self) -> None:
-        """Everything arrived, in order."""
+        """They cease, and everything has arrived, in order."""
+        self._stop()
         assert self.inbox.texts() == [str(n) for n in range(1, self.sent + 1)]
 
     def __enter__(self) -> Self:
@@ -97,6 +98,9 @@ class Calm:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         self._stopped.set()
         for thread in self._threads:
             thread.join()

@@ -149,7 +149,12 @@ class Asking:
                 **get.quality,
             )
 
-        self._core.membership.send(send)
+        try:
+            self._core.membership.send(send)
+        except zenoh.ZError:
+            if not self._core.session.is_closed():  # else it was closed under this get
+                raise
+            query.drop()
 
 
 def _hand_over(query: zenoh.Query, reply: zenoh.Reply) -> None:
