@@ -4,6 +4,9 @@ Those are no threads of Python's: CPython makes a thread state for every single 
 away afterwards, with the memory its frames lay in. That is most of what a callback costs: a native
 subscriber's took in 126,000 messages a second on a 2-core machine, and 830,000 when the thread kept
 its state. So the first of our callbacks on a thread keeps it.
+
+A thread that ends leaves its state behind. Those that receive last as long as the process; the ones
+that tell of lost links come and go, so nothing is kept there.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Any
 import zenoh
 
 _MAX_KEPT = 256
-"""Zenoh has a few threads. Should it ever end some, the states of so many are left behind."""
+"""Zenoh receives on a few threads. Should it ever end some, so many states are left behind."""
 
 
 class _Thread(threading.local):
@@ -53,5 +56,10 @@ def on_thread(callback: Callable[[Any], Any]) -> Callable[[Any], None]:
 def direct(
     callback: Callable[[Any], Any], drop: Callable[[], Any] | None = None
 ) -> zenoh.handlers.Callback[Any]:
-    """A handler that Zenoh calls on the thread that receives."""
+    """A handler of messages, gets or replies, called on the thread that receives them."""
     return zenoh.handlers.Callback(on_thread(callback), drop, indirect=False)
+
+
+def seldom(callback: Callable[[Any], Any]) -> zenoh.handlers.Callback[Any]:
+    """A handler of what is told when links and sessions come and go."""
+    return zenoh.handlers.Callback(callback, indirect=False)

@@ -40,9 +40,9 @@ from zenoh_la.values import Coordinates, MgrsCell
 MAGIC = b"zlA1"
 _HAS_USER = 1
 _IS_GRANTED = 2
-_NOWHERE, _POINT, _MGRS, _BLOOM, _TEXT = range(5)
+_NOWHERE, POINT, _MGRS, _BLOOM, _TEXT = range(5)
 _TWO_DOUBLES = struct.Struct("<dd")
-_POINT_BYTES = 1 + _TWO_DOUBLES.size
+POINT_BYTES = 1 + _TWO_DOUBLES.size
 _MAX_BITS = 1 << 20
 _DOMAIN_BYTES = 8
 
@@ -117,7 +117,7 @@ def location_of(packed: bytes) -> Location | None:
     """The location that was packed; None if there is none."""
     try:
         kind = packed[0]
-        if kind == _POINT and len(packed) == _POINT_BYTES:
+        if kind == POINT and len(packed) == POINT_BYTES:
             return Point(Coordinates(*_TWO_DOUBLES.unpack_from(packed, 1)))
         if len(packed) != _location_size(packed):
             raise ProtocolError(packed, "is shorter or longer than it says")
@@ -141,11 +141,16 @@ def check_location(packed: bytes) -> None:
     Raises:
         ProtocolError: it is none.
     """
-    if packed[0] == _POINT and len(packed) == _POINT_BYTES:
-        lat, long = _TWO_DOUBLES.unpack_from(packed, 1)
-        if -90.0 <= lat <= 90.0 and -180.0 <= long <= 180.0:
-            return
-    location_of(packed)
+    if packed[0] != POINT or not is_point(packed):
+        location_of(packed)
+
+
+def is_point(packed: bytes) -> bool:
+    """Whether what begins as a point has so many bytes, and lies on Earth."""
+    if len(packed) != POINT_BYTES:
+        return False
+    lat, long = _TWO_DOUBLES.unpack_from(packed, 1)
+    return bool(-90.0 <= lat <= 90.0 and -180.0 <= long <= 180.0)
 
 
 def _bits(packed: bytes) -> Bits:
@@ -204,8 +209,8 @@ def _location_size(data: bytes) -> int:
     kind = data[0]
     if kind == _NOWHERE:
         return 1
-    if kind == _POINT:
-        return _POINT_BYTES
+    if kind == POINT:
+        return POINT_BYTES
     if kind == _MGRS:
         return 2 + data[1]
     if kind == _BLOOM:

@@ -18,6 +18,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -28,6 +29,7 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import documents, frames, protocol
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.couriers import Couriers
 from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.epochs import Changes, Epoch
 from zenoh_la.router_plugin.members import Members
@@ -91,6 +93,7 @@ class Grants:
         relay: Relay,
         counters: Counters,
         agenda: Agenda,
+        couriers: Couriers,
         *,
         allowed: bool,
     ) -> None:
@@ -102,6 +105,7 @@ class Grants:
         self._relay = relay
         self._counters = counters
         self._agenda = agenda
+        self._couriers = couriers
         self._lock = threading.Lock()
         self._grants: dict[Asker, _Grant] = {}
         self._by_epoch: dict[Epoch, set[Asker]] = {}
@@ -253,12 +257,9 @@ class Grants:
                         self._end(asker)
                         gone[asker.nid, asker.slot, asker.tag].append([asker.number, grant.serial])
                         self._stale[asker, grant.serial] = monotonic()
-        if gone:
-            self._agenda.after(0.0, lambda: self._revoke(gone))
-
-    def _revoke(self, gone: dict[tuple[str, int, int], list[list[int]]]) -> None:
         for (nid, slot, tag), some in gone.items():
-            self._tell(nid, slot, {"tag": tag, "revoked": some})
+            document = {"tag": tag, "revoked": some}
+            self._couriers.send((nid, slot), partial(self._tell, nid, slot, document))
 
     def when_ended(self, done: Callable[[], None]) -> None:
         """Has something done when nobody uses a grant that was taken back, or soon after."""

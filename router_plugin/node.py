@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import zenoh
@@ -15,8 +15,9 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.router_plugin import documents, protocol
 from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
-from zenoh_la.router_plugin.callbacks import direct
+from zenoh_la.router_plugin.callbacks import direct, seldom
 from zenoh_la.router_plugin.chunks import located, located_all
+from zenoh_la.router_plugin.couriers import Couriers
 from zenoh_la.router_plugin.epochs import Changes
 from zenoh_la.router_plugin.grants import Grants
 from zenoh_la.router_plugin.members import (
@@ -33,6 +34,7 @@ from zenoh_la.router_plugin.relay import Counters, Relay
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
 from zenoh_la.router_plugin.status import Status
 from zenoh_la.router_plugin.views import Views
+from zenoh_la.router_plugin.ways import Ways
 
 log = logging.getLogger("zenoh_la")
 
@@ -40,7 +42,6 @@ _SWEEP_S = 2.0
 _WATCH_S = 0.01
 _MANY_TOPICS = 64
 """If more have changed, all who watch are looked after: comparing would cost more."""
-_ZID = re.compile("[0-9a-f]{1,32}")
 
 
 class Node:
@@ -69,6 +70,7 @@ class Node:
         self._lock = threading.RLock()
         self._changed_topics: set[str] = set()
         self._agenda = Agenda(f"zenoh-la-node-{self.nid}")
+        self._couriers = Couriers(f"zenoh-la-news-{self.nid}")
         self._table = RoutingTable()
         self._members = Members(self.nid)
         # Zenoh tells of native subscribers in a thread that may hold its locks: take none of ours.
@@ -79,13 +81,13 @@ class Node:
                 0.0, lambda: self._changed(self._table.about(topic))
             ),
         )
-        self._advert = Advert(session, self.nid, self._agenda)
+        clients = self._members if serves_clients else None  # reached from everywhere
+        self._advert = Advert(session, self.nid, self._agenda, clients)
         self._relay = Relay(
             session, self.nid, self._table, self._members, self._outlets, self.counters
         )
-        self._queries = Queries(
-            session, self.nid, self._table, self._members, self._advert, self.counters
-        )
+        self._ways = Ways(self.nid, self._table, self._members, self._advert.owner)
+        self._queries = Queries(session, self.nid, self._ways, self.counters)
         self._grants = Grants(
             session,
             self.nid,
@@ -94,11 +96,13 @@ class Node:
             self._relay,
             self.counters,
             self._agenda,
+            self._couriers,
             allowed=grants,
         )
         self._views = Views(
             session, self.nid, self._agenda, self._table, self._changed, self._refuse
         )
+        self._ways.at = self._views.at
         self._declared: list[Any] = []
         self._declare(serves_clients)
         self._agenda.every(_SWEEP_S, self._sweep)
@@ -130,10 +134,10 @@ class Node:
         if serves_clients:
             add(session.declare_queryable(protocol.hello(zid), direct(self._on_hello)))
             add(liveliness.declare_subscriber(
-                protocol.alive(nid, "*"), direct(self._on_session), history=True
+                protocol.alive(nid, "*"), seldom(self._on_session), history=True
             ))  # fmt: skip
         add(liveliness.declare_subscriber(
-            protocol.presence("*", "*"), direct(self._on_node), history=True
+            protocol.presence("*", "*"), seldom(self._on_node), history=True
         ))  # fmt: skip
         add(liveliness.declare_token(protocol.presence(nid, zid)))
 
@@ -147,7 +151,7 @@ class Node:
             self._advert.version,
             self._views.known(),
             self._grants.stale,
-            replace(self.counters),
+            replace(self.counters, dropped=self._couriers.dropped),
         )
 
     def interests(self) -> list[tuple[Owner, Interest]]:
@@ -165,6 +169,7 @@ class Node:
     def close(self) -> None:
         """Takes everything back; the session stays open."""
         self._agenda.close()
+        self._couriers.close()
         for declared in reversed(self._declared):
             declared.undeclare()
         self._declared.clear()
@@ -189,7 +194,7 @@ class Node:
         try:
             if "*" in str(query.key_expr):  # one of many routers: nobody can belong to them all
                 raise ProtocolError(str(query.key_expr), "needs the Zenoh id of one router")
-            member = self._members.new(_zid_of(query))
+            member = self._members.new(protocol.zid_told(query.payload))
         except ProtocolError as exc:
             self._refuse(exc)
             _answer(query, {"error": str(exc)})
@@ -216,6 +221,7 @@ class Node:
             member.secret = ""  # a request that is still on its way comes too late
             self._change([], gone)
             self._members.remove(member.slot)
+        self._agenda.after(0.0, self._advert.tell)
         self._tell_member(member, {"gone": True})  # should it be there after all, it comes again
 
     def _sweep(self) -> None:
@@ -249,6 +255,7 @@ class Node:
             matching = {}
             for number, watch in request.watches.items():
                 matching[number] = watch.matching = self._matches(member, watch)
+        self._advert.tell()
         answer: dict[str, Any] = {"watch": matching} if matching else {}
         if request.matching is not None:
             answer["matching"] = self._matches(member, request.matching)
@@ -262,6 +269,7 @@ class Node:
 
     def _changed(self, changes: Changes) -> None:
         """Interests changed: grants are taken back, those who watch are told."""
+        self._ways.changed(changes.topics)
         self._grants.changed(changes)
         with self._lock:
             if not any(member.watches for member in self._members.all()):
@@ -292,7 +300,8 @@ class Node:
     def _tell_member(self, member: Member, news: dict[str, Any]) -> None:
         document = documents.write({"tag": member.tag, **news})
         block = zenoh.CongestionControl.BLOCK
-        self._session.put(member.messages, document, congestion_control=block)
+        put = partial(self._session.put, member.messages, document, congestion_control=block)
+        self._couriers.send((self.nid, member.slot), put)
 
     def _matches(self, member: Member, watch: Watch) -> bool:
         sender = Sender(member.slot, watch.destination)
@@ -332,15 +341,6 @@ class Node:
         log.debug("refused: %s", exc)
 
 
-def _zid_of(query: zenoh.Query) -> str:
-    """The Zenoh id that a session tells with its hello; empty if it tells none."""
-    try:
-        zid: str = documents.field(documents.read(query.payload), "zid", str)
-    except ProtocolError:
-        return ""
-    return zid if _ZID.fullmatch(zid) else ""
-
-
 def _answer(query: zenoh.Query, document: dict[str, Any]) -> None:
-    query.reply(query.key_expr, documents.write(document))
+    query.reply(query.key_expr, documents.write(document), express=True)
     query.drop()

@@ -8,7 +8,7 @@ from time import monotonic
 
 import zenoh
 
-from zenoh_la.router_plugin.callbacks import direct
+from zenoh_la.router_plugin.callbacks import seldom
 from zenoh_la.router_plugin.protocol import REMEMBERED_LENGTH
 
 _MAX_OUTLETS = 8192  # a session's declarations have ids of 16 bits that are never checked for use
@@ -41,7 +41,7 @@ class Outlet:
             self._matching = status.matching
             on_change(topic)
 
-        self._listener = self._publisher.declare_matching_listener(direct(changed))
+        self._listener = self._publisher.declare_matching_listener(seldom(changed))
         self._matching = self._matching or self.matching
 
     @property

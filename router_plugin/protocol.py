@@ -28,7 +28,7 @@ from zenoh_la.keys import (
     unescaped,
 )
 from zenoh_la.router_plugin.chunks import check_count, located
-from zenoh_la.router_plugin.documents import decimal
+from zenoh_la.router_plugin.documents import decimal, field, read
 from zenoh_la.router_plugin.match import locations_match
 
 ROOT = f"{WIRE_ROOT}/1"
@@ -235,6 +235,16 @@ def split_presence(key: str) -> tuple[str, str]:
     if len(parts) != 5 or not _ZID.fullmatch(parts[4]):
         raise ProtocolError(key, "is no token of a node")
     return check_nid(parts[3]), parts[4]
+
+
+def zid_told(payload: Any) -> str:
+    """The Zenoh id that a session tells with its hello; empty if it tells none."""
+    if not payload:
+        return ""
+    zid: str = field(read(payload), "zid", str)
+    if zid and not _ZID.fullmatch(zid):
+        raise ProtocolError(zid, "is no Zenoh id")
+    return zid
 
 
 def slot_in(key: str, nid: str) -> int:

@@ -19,6 +19,7 @@ from zenoh_la.router_plugin import frames, protocol
 from zenoh_la.router_plugin.chunks import check_position, located
 from zenoh_la.router_plugin.epochs import Epoch
 from zenoh_la.router_plugin.members import Members
+from zenoh_la.router_plugin.numbered import NumberedKeys
 from zenoh_la.router_plugin.outlets import Outlet, Outlets, Untold
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Sender
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
@@ -27,7 +28,6 @@ log = logging.getLogger("zenoh_la")
 
 _MAX_PLANS = 16_384  # of each kind: some 20 MB
 _MAX_PLACES = 64  # of one source: it stays at one, or is elsewhere with every message
-_MAX_DECLARED = 16_384  # in all its life: Zenoh's numbers have 16 bits
 MAX_LISTED = 32
 """Nodes on one list key; more get a second copy of the message."""
 
@@ -49,6 +49,7 @@ class Counters:
         refused: messages and requests that could not be right.
         gets: located gets that entered the network here.
         decided: routes that were decided; a message whose route is remembered adds none.
+        dropped: news for sessions that were given up, because too many waited for one of them.
     """
 
     received: int = 0
@@ -60,6 +61,7 @@ class Counters:
     refused: int = 0
     gets: int = 0
     decided: int = 0
+    dropped: int = 0
 
 
 class Plan:
@@ -173,7 +175,8 @@ class Relay:
         self._counters = counters
         self._sources: dict[str, _Source] = {}
         self._egress: dict[bytes, _Source] = {}
-        self._keys: dict[str, zenoh.KeyExpr] = {}
+        self._from_points: dict[bytes, _Source] = {}
+        self._keys = NumberedKeys(session, on_links=False)
         self._remembered = 0
 
     def on_ingress(self, sample: zenoh.Sample) -> None:
@@ -207,12 +210,13 @@ class Relay:
             key = str(sample.key_expr)
             if "*" in key:  # a rule against this key would not have seen it
                 raise ProtocolError(key, "must name nodes")
-            header, user, _ = frames.split_delivered(sample.attachment)
-            size = frames.location_size(header)
-            packed, rest = header[:size], header[size:]
-            source = self._egress.get(rest)
-            if source is None:
-                source = self._new_egress(header, rest)
+            attachment = sample.attachment
+            data = b"" if attachment is None else attachment.to_bytes()
+            # All that differs between the messages of a topic, as a rule, is the position.
+            packed, user = data[: frames.POINT_BYTES], None
+            source = self._from_points.get(data[frames.POINT_BYTES :])
+            if source is None or packed[0] != frames.POINT:
+                packed, user, source = self._read_egress(data)
             plan = source.places.get(packed)
             if plan is None or plan.number != plan.epoch.number:
                 plan = self._decide(source, packed)
@@ -251,6 +255,19 @@ class Relay:
             self._make_room()
             self._sources[key] = source
         return source
+
+    def _read_egress(self, data: bytes) -> tuple[bytes, bytes | None, _Source]:
+        header, user, _ = frames.split_data(data)
+        size = frames.location_size(header)
+        packed, rest = header[:size], header[size:]
+        source = self._egress.get(rest)
+        if source is None:
+            source = self._new_egress(header, rest)
+        is_short = user is None and len(data) <= protocol.REMEMBERED_LENGTH
+        if is_short and packed[0] == frames.POINT:
+            self._make_room()
+            self._from_points[data[size:]] = source
+        return packed, user, source
 
     def _new_egress(self, header: bytes, rest: bytes) -> _Source:
         _, topic, _, ids = frames.unpack_header(header)
@@ -291,17 +308,6 @@ class Relay:
             source.plans[key] = plan
         return plan
 
-    def _declared(self, key: str) -> zenoh.KeyExpr:
-        """A key that Zenoh finds by its number: a put on it costs half."""
-        known = self._keys.get(key)
-        if known is not None:
-            return known
-        if len(self._keys) >= _MAX_DECLARED or len(key) > protocol.REMEMBERED_LENGTH:
-            return zenoh.KeyExpr(key)
-        declared: zenoh.KeyExpr = self._session.declare_keyexpr(key)
-        self._keys[key] = declared
-        return declared
-
     def _make_room(self, routes: dict[Any, Plan] | None = None) -> None:
         """Sources and their routes together are bounded: one client could fill both."""
         if routes is not None and len(routes) >= _MAX_PLACES:
@@ -311,6 +317,7 @@ class Relay:
         if self._remembered > _MAX_PLANS:
             self._sources.clear()
             self._egress.clear()
+            self._from_points.clear()
             self._remembered = 0
 
     def _plan(self, source: _Source, plan: Plan, size: int, found: tuple[Owner, ...]) -> Plan:
@@ -323,14 +330,14 @@ class Relay:
             member = self._members.get(slot)
             if member is not None:
                 whom = frames.pack_ids(member.tag, ids)
-                key = self._declared(member.key_for(ids))
+                key = self._keys.get(member.key_for(ids))
                 plan.targets.append((key, frames.tail(text + whom, size)))
         plan.deliveries = len(plan.targets)
         if not source.onward:
             return plan
         if takers.nodes:
             tail = frames.tail(text, size)
-            plan.targets += [(self._declared(key), tail) for key in _keys_to(list(takers.nodes))]
+            plan.targets += [(self._keys.get(key), tail) for key in _keys_to(list(takers.nodes))]
             plan.forwards = len(plan.targets) - plan.deliveries
         plan.outlet = self._outlets.get(topic)
         whom = b""

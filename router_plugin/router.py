@@ -13,6 +13,9 @@ from zenoh_la.router_plugin.status import Status
 __all__ = ["Router", "Status"]
 
 _LOCAL_S = 2.0
+_LEASE_MS, _ZENOHS_LEASE_MS = 3000, 10_000
+"""For how long the silence of a router means nothing: it is the router's own lease that its clients
+and neighbours go by. In place of Zenoh's default only."""
 
 
 class Router:
@@ -24,8 +27,9 @@ class Router:
     0
 
     Args:
-        config: a Zenoh configuration; its mode becomes ``router``, and its admin space is
-            switched on, as zenohd does.
+        config: a Zenoh configuration; its mode becomes ``router``, its admin space is switched
+            on, as zenohd does, and its lease becomes 3 s, if it is Zenoh's default of 10 s: so
+            that those who are connected to it leave it soon if it hangs.
         grants: whether publishers that stay put may put straight to those who listen. Without,
             every located message passes this router's match.
     """
@@ -34,6 +38,8 @@ class Router:
         config = zenoh.Config() if config is None else config
         config.insert_json5("mode", '"router"')
         config.insert_json5("adminspace/enabled", "true")
+        if json.loads(config.get_json("transport/link/tx/lease")) == _ZENOHS_LEASE_MS:
+            config.insert_json5("transport/link/tx/lease", str(_LEASE_MS))
         self._session = zenoh.open(config)
         try:
             self._node = Node(self._session, serves_clients=True, grants=grants)

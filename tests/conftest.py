@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import zenoh_la
+from tests.figures import KEPT, Figures
 
 # `make test` gives the same answer twice; `make test-all` looks for new examples every time.
 settings.register_profile(
@@ -27,3 +28,19 @@ def _tests_what_it_says() -> None:
     """`make test-wheel` means the installed package, not the work tree beside the tests."""
     if os.environ.get("ZLA_TEST_INSTALLED"):
         assert "site-packages" in Path(zenoh_la.__file__).parts
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[KEPT] = Figures()
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    config.stash[KEPT].show(terminalreporter)
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> Figures:
+    """What a test measures, shown at the end of the run."""
+    return request.config.stash[KEPT]

@@ -13,7 +13,7 @@ from tests.router_plugin.bad_wire import MGRS, Hostile, area, framed, point
 
 def anything(rng: random.Random, hostile: Hostile, place: dict[str, Any]) -> None:
     """One message, somewhat wrong or not at all, on any key."""
-    kinds = (_random_put, _random_put, _random_get, _random_ask, _random_advert)
+    kinds = (_random_put, _random_put, _random_get, _random_ask, _random_advert, _random_question)
     rng.choice(kinds)(rng, hostile, place)
 
 
@@ -80,3 +80,18 @@ def _random_advert(rng: random.Random, hostile: Hostile, place: dict[str, Any]) 
                 "set": {str(rng.randrange(9)): ["s", "t/**", [area("s")], 0]}}  # fmt: skip
     payload = _mutated(rng, json.dumps(document).encode())
     hostile.session.put(f"@zla/1/delta/{rng.choice(['0badcafe', 'x', '*'])}", payload)
+
+
+def _random_question(rng: random.Random, hostile: Hostile, place: dict[str, Any]) -> None:
+    """For a route, in its own name or in a node's."""
+    document = {"n": rng.randrange(4), "serial": rng.randrange(9), "topic": "t/a", "sent": 1,
+                "place": point(48.3, 14.3).hex()}  # fmt: skip
+    if rng.random() < 0.5:
+        key = f"@zla/1/route/{hostile.near}/{place['slot']}"
+        document["secret"] = place["secret"]
+    else:
+        key = f"@zla/1/routeat/{rng.choice([hostile.near, hostile.far])}"
+        document |= {"nid": "0badcafe", "slot": 1, "tag": 1}
+    if rng.random() < 0.3:
+        document["ended"] = rng.randrange(9)
+    hostile.session.put(key, _mutated(rng, json.dumps(document).encode()))

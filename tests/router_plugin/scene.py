@@ -75,7 +75,7 @@ class Scene:
 
     def __init__(self, routers: list[RouterProcess]) -> None:
         near, far = routers
-        self.endpoint = near.endpoint
+        self.endpoint, self.near_pid = near.endpoint, near.process.pid
         self.honest = Honest(near.endpoint, far.endpoint)
         self.session = native_client(near.endpoint)
         self.observer = native_client(near.endpoint)

@@ -34,6 +34,7 @@ from zenoh_la import (
     Router,
     Shape,
 )
+from zenoh_la.router_plugin.grants import LEASE_S
 
 LINZ, GRAZ = Coordinates(48.3, 14.3), Coordinates(47.07, 15.44)
 AREA = Circle(LINZ, 5000)
@@ -401,3 +402,62 @@ def test_closing_waits_for_what_another_thread_lets_out() -> None:
         first.close()
         inbox.wait(3000)
         assert inbox.texts() == [str(number) for number in range(3000)]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_at_full_speed_nothing_stays_behind(threads: int) -> None:
+    """Routes are granted and taken back all the time, by somebody who moves in and out."""
+    with network("L") as (first, last, _):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        inbox = Inbox()
+        last.declare_subscriber(
+            "t", zenoh.handlers.Callback(inbox, indirect=False), location_shape=AREA
+        )
+        each = 20_000 // threads
+
+        def send(name: int) -> None:
+            for number in range(each):
+                publisher.put(f"{name} {number}")
+
+        senders = [threading.Thread(target=send, args=(n,), daemon=True) for n in range(threads)]
+        for sender in senders:
+            sender.start()
+        while any(sender.is_alive() for sender in senders):
+            last.declare_subscriber("t", Inbox(), location_shape=AREA).undeclare()
+        inbox.wait(threads * each)
+        publisher.put("last")
+        wait_for(lambda: inbox.texts()[-1] == "last", "the last message")
+        for name in range(threads):
+            own = [int(text.split()[1]) for text in inbox.texts() if text.startswith(f"{name} ")]
+            assert own == list(range(each)), "in order, none twice"
+
+
+def test_a_grant_in_use_is_renewed_and_nothing_waits_for_it() -> None:
+    with network("L") as (first, last, _):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        last.declare_subscriber("t", Inbox(), location_shape=AREA)
+        numbers = count()
+        publish_until(publisher, numbers, lambda: granted(publisher))
+        grant = granted(publisher)
+        serial, until_s = grant.serial, grant.until_s
+        publish_until(publisher, numbers, lambda: grant.until_s > until_s + 2 * LEASE_S)
+        assert granted(publisher) is grant
+        assert grant.serial > serial
+        assert publisher._sender is not None
+        assert not publisher._sender._held
+
+
+def test_who_is_told_that_a_route_is_no_more_says_that_it_ended() -> None:
+    """Also if it had given it up: the node waits for that word."""
+    with network("L") as (first, last, observer):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        last.declare_subscriber("t", Inbox(), location_shape=AREA)
+        publish_until(publisher, count(), lambda: granted(publisher))
+        sender: Any = publisher._sender
+        with sender._lock:
+            sender._lease.end()
+        with last.declare_subscriber("t", Inbox(), location_shape=AREA):
+            wait_for(lambda: not any(s["stale"] for s in statuses(observer).values()), "no doubt")

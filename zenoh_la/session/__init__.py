@@ -8,6 +8,7 @@ arguments to location keys), `membership` and `home` (the node it belongs to), `
 """
 
 from zenoh_la.session.location_session import LocationSession, open  # noqa: A004 - as in zenoh
+from zenoh_la.session.losses import Losses
 from zenoh_la.session.matching import MatchingListener, MatchingStatus
 from zenoh_la.session.publisher import Publisher
 from zenoh_la.session.querier import Querier
@@ -21,6 +22,7 @@ __all__ = [
     "LocatedReply",
     "LocatedSample",
     "LocationSession",
+    "Losses",
     "MatchingListener",
     "MatchingStatus",
     "MobilitySubscriber",

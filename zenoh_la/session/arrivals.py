@@ -6,8 +6,7 @@ What comes by a granted route was matched by no node: it is matched here, once p
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import zenoh
 
@@ -20,9 +19,16 @@ from zenoh_la.session.samples import LocatedSample
 if TYPE_CHECKING:
     from zenoh_la.session.core import Core
 
-log = logging.getLogger("zenoh_la")
-
 _MAX_REMEMBERED = 1024
+
+V = TypeVar("V")
+
+
+def _remember(known: dict[bytes, V], key: bytes, value: V) -> None:
+    if len(known) >= _MAX_REMEMBERED:
+        known.clear()
+    if len(key) <= REMEMBERED_LENGTH:
+        known[key] = value
 
 
 class _Granted(NamedTuple):
@@ -39,23 +45,34 @@ class _Granted(NamedTuple):
 class Arrivals:
     """Turns samples on a subscriber's own key into located ones; None if one is not for it."""
 
-    __slots__ = ("_core", "_granted", "_number", "_places", "_topics")
+    __slots__ = ("_core", "_from_points", "_granted", "_number", "_places", "_topics")
 
     def __init__(self, core: Core, number: int) -> None:
         self._core = core
         self._places = core.places
         self._number = number
         self._topics: dict[bytes, zenoh.KeyExpr] = {}
+        self._from_points: dict[bytes, zenoh.KeyExpr] = {}
         self._granted: dict[bytes, _Granted] = {}
 
     def __call__(self, sample: zenoh.Sample) -> LocatedSample | None:
         attachment = sample.attachment
         if attachment is None:
+            self._core.refuse(ProtocolError(None, "a message without a header"))
             return None
         data = attachment.to_bytes()
         known = self._granted.get(data)
         if known is not None and known.interest is self._core.interest(self._number):
             return LocatedSample(sample, known.location, known.key_expr, None, self._places)
+        # As a rule only the position differs from the message before.
+        key_expr = self._from_points.get(data[frames.POINT_BYTES :])
+        if key_expr is not None and data[0] == frames.POINT:
+            packed = data[: frames.POINT_BYTES]
+            if frames.is_point(packed):
+                return LocatedSample(sample, packed, key_expr, None, self._places)
+        return self._read(sample, data)
+
+    def _read(self, sample: zenoh.Sample, data: bytes) -> LocatedSample | None:
         try:
             header, user, granted = frames.split_data(data)
             size = frames.location_size(header)
@@ -63,25 +80,24 @@ class Arrivals:
             frames.check_location(location)
             key_expr = self._topics.get(rest)
             if key_expr is None:
-                key_expr = self._read(header, rest)
+                key_expr = self._topic(header, rest)
                 if key_expr is None:
                     return None
             if granted and not self._matches(data, location, key_expr, user):
                 return None
+            if not granted and user is None and location[0] == frames.POINT:
+                _remember(self._from_points, data[size:], key_expr)
         except ProtocolError as exc:
-            log.debug("refused: %s", exc)
+            self._core.refuse(exc)
             return None
         return LocatedSample(sample, location, key_expr, user, self._places)
 
-    def _read(self, header: bytes, rest: bytes) -> zenoh.KeyExpr | None:
+    def _topic(self, header: bytes, rest: bytes) -> zenoh.KeyExpr | None:
         parsed = frames.unpack_header(header)
         if parsed.tag not in self._core.membership.tags:
             return None  # for the session that had its slot before
         key_expr = zenoh.KeyExpr(parsed.topic)
-        if len(self._topics) >= _MAX_REMEMBERED:
-            self._topics.clear()
-        if len(rest) <= REMEMBERED_LENGTH:
-            self._topics[rest] = key_expr
+        _remember(self._topics, rest, key_expr)
         return key_expr
 
     def _matches(
@@ -95,10 +111,8 @@ class Arrivals:
         if location is None or not zenoh.KeyExpr(interest.topic).intersects(key_expr):
             return False
         if any(locations_match(location, own) for own in interest.locations):
-            if len(self._granted) >= _MAX_REMEMBERED:
-                self._granted.clear()
-            if user is None and len(data) <= REMEMBERED_LENGTH:
-                self._granted[data] = _Granted(interest, packed, key_expr)
+            if user is None:
+                _remember(self._granted, data, _Granted(interest, packed, key_expr))
             return True
         # While it moves, what lies in the new area may come before the node's answer.
         moving = self._core.moving_to(self._number)

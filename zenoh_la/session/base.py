@@ -11,6 +11,7 @@ import zenoh
 from zenoh_la.encoders import BloomDomain
 from zenoh_la.router_plugin.status import Status
 from zenoh_la.session.core import Core, check_length
+from zenoh_la.session.losses import Losses
 from zenoh_la.session.position import PositionHandler
 from zenoh_la.values import Coordinates
 
@@ -55,6 +56,12 @@ class SessionBase:
         self._core.membership.join()
         home = self._core.membership.home
         return None if home is None or home.node is None else home.node.status()
+
+    @property
+    def losses(self) -> Losses:
+        """What this session could not keep or would not take since it was opened."""
+        core = self._core
+        return Losses(core.membership.waiting.dropped, core.held_lost, core.refused)
 
     # Plain Zenoh
 

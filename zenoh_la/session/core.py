@@ -20,6 +20,7 @@ from zenoh_la.errors import (
 from zenoh_la.keys import Role, check_topic
 from zenoh_la.router_plugin import documents, frames
 from zenoh_la.router_plugin.chunks import located_all
+from zenoh_la.router_plugin.numbered import NumberedKeys
 from zenoh_la.router_plugin.protocol import (
     ANY,
     LOCAL,
@@ -123,10 +124,17 @@ class Core:
         self.position = PositionSource(self.mobility.wake)
         self.mobility.follow(self.position)
         self.routes = Routes()
+        self._keys = NumberedKeys(session, on_links=True)
         self._moving: dict[int, Interest] = {}
         self._claims: dict[int, tuple[Claim, Interest]] = {}
         self._mobile: set[int] = set()
         self._headers: dict[bytes, tuple[int, tuple[int, ...]]] = {}
+        self.held_lost = 0
+        self.refused = 0
+
+    def stable_key(self, home: Home, key: str) -> zenoh.KeyExpr:
+        """A key on which much is put, as long as the session is at home there."""
+        return zenoh.KeyExpr(key) if home.node is not None else self._keys.get(key)
 
     # What the application declares
 
@@ -236,7 +244,7 @@ class Core:
                 if len(header) <= REMEMBERED_LENGTH:
                     self._headers[header] = found
         except (ProtocolError, zenoh.ZError) as exc:
-            log.debug("refused: %s", exc)
+            self.refuse(exc)
             return
         tag, ids = found
         if tag not in self.membership.tags:
@@ -249,6 +257,11 @@ class Core:
                 except zenoh.ZError:
                     if not self.session.is_closed():  # else it was closed under this message
                         raise
+
+    def refuse(self, exc: Exception) -> None:
+        """Somebody sent what cannot be right."""
+        self.refused += 1
+        log.debug("refused: %s", exc)
 
     def _on_get(self, home: Home, query: zenoh.Query) -> None:
         passing = Passing(self.session, query)
@@ -264,6 +277,6 @@ class Core:
                     if key is not None:
                         passing.to(key, frames.ending(header), user, ask.timeout_ms, _HERE)
         except (ZenohLaError, zenoh.ZError) as exc:
-            log.debug("refused: %s", exc)
+            self.refuse(exc)
         finally:
             passing.done()

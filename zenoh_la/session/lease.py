@@ -38,11 +38,12 @@ class Question(NamedTuple):
 class Grant:
     """A route in force: where to put, until when; no key if nobody wants it."""
 
-    __slots__ = ("end", "home", "key", "packed", "serial", "until_s")
+    __slots__ = ("_route", "end", "home", "key", "packed", "serial", "until_s")
 
-    def __init__(self, question: Question, route: Route) -> None:
-        key, self.end = route
-        self.key = None if key is None else zenoh.KeyExpr(key)
+    def __init__(self, question: Question, route: Route, key: zenoh.KeyExpr | None) -> None:
+        self._route = route
+        self.end = route[1]
+        self.key = key
         self.packed = question.packed
         self.home = question.home
         self.serial = question.serial
@@ -50,8 +51,7 @@ class Grant:
 
     def renew(self, question: Question, route: Route | None) -> bool:
         """Holds on, if the route is still the same one."""
-        key = None if self.key is None else str(self.key)
-        if route != (key, self.end) or question.home is not self.home:
+        if route != self._route or question.home is not self.home:
             return False
         self.serial, self.until_s = question.serial, question.asked_s + LEASE_S
         return True
@@ -62,6 +62,7 @@ class Lease:
 
     Args:
         home: where the session is registered at present.
+        key_of: makes the key of a route one to put on.
 
     Attributes:
         grant: the route, if one is granted.
@@ -69,8 +70,11 @@ class Lease:
         sent: messages that went by a grant and have not been told of.
     """
 
-    def __init__(self, home: Callable[[], Home | None]) -> None:
+    def __init__(
+        self, home: Callable[[], Home | None], key_of: Callable[[Home, str], zenoh.KeyExpr]
+    ) -> None:
         self._home = home
+        self._key_of = key_of
         self.grant: Grant | None = None
         self.question: Question | None = None
         self.sent = 0
@@ -142,7 +146,8 @@ class Lease:
             return False
         self.question = None
         if route is not None:
-            self.grant = Grant(question, route)
+            key = None if route[0] is None else self._key_of(question.home, route[0])
+            self.grant = Grant(question, route, key)
             self._pause_s = _NO_ANSWER_S
         else:
             self._ask_at_s = monotonic() + self._pause_s

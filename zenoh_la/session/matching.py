@@ -66,7 +66,12 @@ def listen(core: Core, watched: Watched, handler: Any) -> MatchingListener[Any]:
         core.membership.unwatch(number)
         core.numbers.give_back(number)
 
-    watch()
+    try:
+        watch()
+    except BaseException:
+        native.undeclare()
+        end()
+        raise
     core.mobility.also(watch)
     return MatchingListener(native, _status, end)
 

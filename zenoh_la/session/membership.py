@@ -16,7 +16,7 @@ from typing import Any
 import zenoh
 
 from zenoh_la.errors import NodeError
-from zenoh_la.router_plugin.callbacks import direct
+from zenoh_la.router_plugin.callbacks import seldom
 from zenoh_la.router_plugin.documents import decimal, field
 from zenoh_la.router_plugin.members import new_tag
 from zenoh_la.router_plugin.node import Node
@@ -68,7 +68,7 @@ class Membership:
         self._closed = False
         self.waiting = Waiting()
         self._patience = 0
-        self._interests: dict[int, Interest] = {}
+        self.interests: dict[int, Interest] = {}
         self._watches: dict[int, tuple[list[Any], Callable[[bool], None]]] = {}
         self._left: list[Home] = []
         self._events: SimpleQueue[bool] = SimpleQueue()
@@ -99,7 +99,7 @@ class Membership:
 
     def _start_to_follow(self) -> None:
         self._listener = self._session.info.declare_transport_events_listener(
-            direct(self._on_transport)
+            seldom(self._on_transport)
         )
         self._worker = threading.Thread(
             target=self._follow, name="zenoh-la-membership", daemon=True
@@ -130,30 +130,30 @@ class Membership:
         """
         self.join()
         with self._order:
-            before = {number: self._interests.get(number) for number in changes}
-            self._interests.update(changes)
+            before = {number: self.interests.get(number) for number in changes}
+            self.interests.update(changes)
             plain = {number: interest.to_plain() for number, interest in changes.items()}
             try:
                 self._tell({"interests": plain})
             except NodeError:
                 for number, old in before.items():
                     if old is None:
-                        self._interests.pop(number, None)
+                        self.interests.pop(number, None)
                     else:
-                        self._interests[number] = old
+                        self.interests[number] = old
                 raise
 
     def move(self, changes: dict[int, Interest]) -> None:
         """Moves those of the interests that have not been taken back meanwhile."""
         with self._order:
-            left = {n: interest for n, interest in changes.items() if n in self._interests}
+            left = {n: interest for n, interest in changes.items() if n in self.interests}
             if left:
                 self.declare(left)
 
     def undeclare(self, number: int) -> None:
         """Takes an interest back."""
         with self._order:
-            if self._interests.pop(number, None) is not None:
+            if self.interests.pop(number, None) is not None:
                 self._tell_if_possible({"gone": [number]})
 
     def watch(self, number: int, plain: list[Any], told: Callable[[bool], None]) -> None:
@@ -283,7 +283,7 @@ class Membership:
     def _tell_all(self, home: Home) -> None:
         """Also if there is nothing to tell: the answer says that the registration is good."""
         document: dict[str, Any] = {"reset": True}
-        document["interests"] = {n: i.to_plain() for n, i in self._interests.items()}
+        document["interests"] = {n: i.to_plain() for n, i in self.interests.items()}
         document["watch"] = {n: plain for n, (plain, _) in self._watches.items()}
         self.on_news(home.request(document))
 

@@ -72,7 +72,7 @@ class Sender:
         self._number = core.routes.join(self) if destination == ANY else 0
         self._lock = threading.Lock()  # guards all that follows
         self._let_go = threading.Condition(self._lock)
-        self._lease = Lease(lambda: core.membership.home)
+        self._lease = Lease(lambda: core.membership.home, core.stable_key)
         self._held: deque[_Message] = deque()
         self._letting_out: int | None = None
         self._is_ticking = False
@@ -109,7 +109,7 @@ class Sender:
             if is_free:
                 grant = self._lease.begin(packed)
             else:
-                self._held.append(_Message(packed, _as_it_is(payload), user, options))
+                self._hold(_Message(packed, _as_it_is(payload), user, options))
         if not is_free:
             self._let_out_if_too_many()
         elif grant is None:
@@ -166,7 +166,7 @@ class Sender:
         if to is None or to[0] is not home:
             who = protocol.sender(home.slot, self._destination)
             key = protocol.ingress(home.nid, who, protocol.IN_HEADER, self._topic)
-            self._to = to = (home, zenoh.KeyExpr(key))
+            self._to = to = (home, self._core.stable_key(home, key))
         return to[1]
 
     def _to_native_here(
@@ -177,7 +177,14 @@ class Sender:
         attachment = frames.attached(user, end) + frames.MAGIC
         self._put(self._topic, payload, None, attachment, _HERE, options)
 
-    # Granted routes. These two are called with the lock held.
+    # Granted routes. These three are called with the lock held.
+
+    def _hold(self, message: _Message) -> None:
+        """Keeps a message for the answer to a question, or for a thread that is at it."""
+        if len(self._held) < 2 * _MAX_HELD:
+            self._held.append(message)
+        else:  # that thread is stuck: there is no room on its link
+            self._core.held_lost += 1
 
     def _is_free(self) -> bool:
         """Whether a message may go now, and overtakes none."""

@@ -55,13 +55,18 @@ class PullSubscriber(Subscriber[Any]):
     """A subscriber that hands out samples when it is asked to; the newest are kept."""
 
     callback: Callable[[Sample], Any] | None = None
+    capacity = PULL_CAPACITY
 
     def pull(self) -> list[Sample]:
-        """All samples that came since the last pull; a callback is called for each."""
-        samples = []
-        while (sample := self.try_recv()) is not None:
+        """All samples that came since the last pull; a callback is called for each.
+
+        What comes meanwhile is for the next pull: however fast that is, this one ends.
+        """
+        samples: list[Sample] = []
+        while len(samples) < self.capacity and (sample := self.try_recv()) is not None:
             samples.append(sample)
-            if self.callback is not None:
+        if self.callback is not None:
+            for sample in samples:
                 self.callback(sample)
         return samples
 

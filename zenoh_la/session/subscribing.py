@@ -38,7 +38,8 @@ class Subscribing(SessionBase):
             location_shape: a `Shape`, an area such as `Circle(…)`, or a list of areas.
             shape_data: the data of the shape; a circle without ``c`` is about the session.
             precision: the encoding of the area.
-            include_unlocated: with an area, plain messages of the topic as well.
+            include_unlocated: with an area, plain messages of the topic as well; without one they
+                come in any case.
         """
         where = Where.of(location_shape, shape_data, precision)
         if where is None:
@@ -94,5 +95,5 @@ class Subscribing(SessionBase):
                 include_unlocated=include_unlocated,
             )
         assert isinstance(pulled, PullSubscriber)
-        pulled.callback = handler
+        pulled.callback, pulled.capacity = handler, capacity
         return pulled
