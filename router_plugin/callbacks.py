@@ -41,6 +41,11 @@ def _keep() -> None:
     _thread.keeps = True
 
 
+def is_receiving() -> bool:
+    """Whether this is one of Zenoh's receiving threads: an answer it waits for cannot come."""
+    return _thread.keeps and isinstance(threading.current_thread(), threading._DummyThread)
+
+
 def on_thread(callback: Callable[[Any], Any]) -> Callable[[Any], None]:
     """The callback, for a thread that keeps its state from the first call on."""
     thread = _thread

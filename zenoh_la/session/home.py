@@ -12,7 +12,7 @@ import zenoh
 
 from zenoh_la.errors import NodeError, ProtocolError
 from zenoh_la.router_plugin import documents, protocol
-from zenoh_la.router_plugin.callbacks import direct
+from zenoh_la.router_plugin.callbacks import direct, is_receiving
 from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.node import Node
 
@@ -107,6 +107,15 @@ class Home:
         self._declared.clear()
         if self.node is not None:
             self.node.close()
+
+
+def check_may_wait(home: Home | None) -> None:
+    """Refuses to wait for a router's answer on the thread that would have to receive it."""
+    if is_receiving() and (home is None or home.node is None):
+        raise NodeError(
+            "inside a direct callback nothing with an area can be declared, because the router's "
+            "answer would come on the same thread: use a callback with indirect=True"
+        )
 
 
 def call(

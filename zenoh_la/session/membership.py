@@ -10,17 +10,18 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from functools import partial
 from typing import Any
 
 import zenoh
 
 from zenoh_la.errors import NodeError
-from zenoh_la.router_plugin.callbacks import seldom
+from zenoh_la.router_plugin.callbacks import is_receiving, seldom
 from zenoh_la.router_plugin.documents import decimal, field
 from zenoh_la.router_plugin.members import new_tag
 from zenoh_la.router_plugin.node import Node
 from zenoh_la.router_plugin.protocol import Interest
+from zenoh_la.session.follower import Follower
 from zenoh_la.session.home import (
     HELLO_TIMEOUT_S,
     REQUEST_TIMEOUT_S,
@@ -29,13 +30,13 @@ from zenoh_la.session.home import (
     OnMessage,
     Place,
     Unregistered,
+    check_may_wait,
     hello,
 )
 from zenoh_la.session.waiting import Send, Waiting
 
 log = logging.getLogger("zenoh_la")
 
-_RETRIES_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _PATIENCE = 4
 """So often a router that does not say hello is asked again, if the last one was location-aware:
 one that has just started says it a moment after it can be reached."""
@@ -71,16 +72,25 @@ class Membership:
         self.interests: dict[int, Interest] = {}
         self._watches: dict[int, tuple[list[Any], Callable[[bool], None]]] = {}
         self._left: list[Home] = []
-        self._events: SimpleQueue[bool] = SimpleQueue()
-        self._worker: threading.Thread | None = None
+        self._follower = Follower(self._reconsider, lambda: self._closed or session.is_closed())
+        self._follows = False
         self._listener: Any = None
 
     @property
     def home(self) -> Home | None:
         return self._home
 
-    def join(self) -> None:
-        """Joins a node, if that has not been done: at the first use of a location."""
+    def join(self, *, to_wait: bool = False) -> None:
+        """Joins a node, if that has not been done: at the first use of a location.
+
+        Raises:
+            NodeError: this thread would wait for an answer that it must receive itself.
+        """
+        if self._is_client and (to_wait or not self._joined) and is_receiving():
+            if to_wait:
+                check_may_wait(self._home)
+            self._start_to_follow()
+            return
         if self._joined:
             return
         with self._order:
@@ -92,19 +102,20 @@ class Membership:
                     self._reconsider()
                 except NodeError as exc:
                     log.warning("joining a node failed, trying again: %s", exc)
-                    self._events.put(True)
+                    self._follower.wake()
             else:
                 self._settle(self._new_home(None))
             self._joined = True
 
     def _start_to_follow(self) -> None:
-        self._listener = self._session.info.declare_transport_events_listener(
-            seldom(self._on_transport)
-        )
-        self._worker = threading.Thread(
-            target=self._follow, name="zenoh-la-membership", daemon=True
-        )
-        self._worker.start()
+        with self._gap:
+            if self._follows or self._closed:
+                return
+            self._follows = True
+        events = self._session.info.declare_transport_events_listener(seldom(self._on_transport))
+        self._listener = events
+        self._follower.start()
+        self._follower.wake()
 
     def send(self, send: Send) -> None:
         """Sends something to the node, now or as soon as there is one."""
@@ -128,7 +139,7 @@ class Membership:
         Raises:
             NodeError: the node refused or did not answer; nothing is changed then.
         """
-        self.join()
+        self.join(to_wait=True)
         with self._order:
             before = {number: self.interests.get(number) for number in changes}
             self.interests.update(changes)
@@ -152,25 +163,35 @@ class Membership:
 
     def undeclare(self, number: int) -> None:
         """Takes an interest back."""
-        with self._order:
-            if self.interests.pop(number, None) is not None:
-                self._tell_if_possible({"gone": [number]})
+        self._take_back(self.interests, "gone", number)
 
     def watch(self, number: int, plain: list[Any], told: Callable[[bool], None]) -> None:
         """Has `told` called when somebody begins or ceases to listen."""
-        self.join()
+        self.join(to_wait=True)
         with self._order:
             self._watches[number] = (plain, told)
             self._tell({"watch": {number: plain}})
 
     def unwatch(self, number: int) -> None:
+        self._take_back(self._watches, "unwatch", number)
+
+    def _take_back(self, kept: dict[int, Any], what: str, number: int) -> None:
+        if is_receiving() and self._follows:
+            if kept.pop(number, None) is not None:
+                self._follower.leave_to(partial(self._tell_gone, kept, what, number))
+            return
         with self._order:
-            if self._watches.pop(number, None) is not None:
-                self._tell_if_possible({"unwatch": [number]})
+            if kept.pop(number, None) is not None:
+                self._tell_if_possible({what: [number]})
+
+    def _tell_gone(self, kept: dict[int, Any], what: str, number: int) -> None:
+        with self._order:
+            if number not in kept:  # else it is somebody else's by now
+                self._tell_if_possible({what: [number]})
 
     def is_matched(self, plain: list[Any]) -> bool:
         """Whether anybody listens at this moment."""
-        self.join()
+        self.join(to_wait=True)
         home = self._home
         if home is None:
             return False
@@ -180,7 +201,7 @@ class Membership:
         """The node says who listens, or that it has forgotten this session."""
         if home is not None and document.get("gone") is True:
             self._leave(home)
-            self._events.put(True)
+            self._follower.wake()
         for number, matching in field(document, "watch", dict).items():
             entry = self._watches.get(decimal(number))
             if entry is not None:
@@ -189,7 +210,7 @@ class Membership:
     def stop(self) -> None:
         """Has the worker end, and does not wait for it."""
         self._closed = True
-        self._events.put(False)
+        self._follower.stop()
         home = self._home
         if home is not None and home.node is not None:
             home.node.stop()
@@ -200,8 +221,7 @@ class Membership:
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.undeclare()
-        if self._worker is not None and self._worker is not threading.current_thread():
-            self._worker.join(REQUEST_TIMEOUT_S + HELLO_TIMEOUT_S)
+        self._follower.join(REQUEST_TIMEOUT_S + HELLO_TIMEOUT_S)
         with self._order:
             if self._home is not None:
                 self._leave(self._home)
@@ -225,7 +245,7 @@ class Membership:
             try:
                 self._reconsider()
             except NodeError:
-                self._events.put(True)  # the worker tries again
+                self._follower.wake()  # the worker tries again
             return {}
 
     def _tell_if_possible(self, document: dict[str, Any]) -> None:
@@ -283,8 +303,8 @@ class Membership:
     def _tell_all(self, home: Home) -> None:
         """Also if there is nothing to tell: the answer says that the registration is good."""
         document: dict[str, Any] = {"reset": True}
-        document["interests"] = {n: i.to_plain() for n, i in self.interests.items()}
-        document["watch"] = {n: plain for n, (plain, _) in self._watches.items()}
+        document["interests"] = {n: i.to_plain() for n, i in list(self.interests.items())}
+        document["watch"] = {n: plain for n, (plain, _) in list(self._watches.items())}
         self.on_news(home.request(document))
 
     def _on_transport(self, event: zenoh.TransportEvent) -> None:
@@ -292,31 +312,11 @@ class Membership:
         lost = str(event.transport.zid) if event.kind == zenoh.SampleKind.DELETE else None
         if home is not None and lost is not None and home.router == lost:
             self._leave(home)
-        self._events.put(True)
+        self._follower.wake()
 
     def _on_presence(self, zid: str) -> None:
         if self._is_client and zid in self._routers():
-            self._events.put(True)  # the router turned out to be location-aware
-
-    def _follow(self) -> None:
-        """The worker: looks at the network whenever something about it changed."""
-        failures = 0
-        while True:
-            try:
-                wait_s = _RETRIES_S[min(failures, len(_RETRIES_S)) - 1] if failures else None
-                goes_on = self._events.get(timeout=wait_s)
-            except Empty:
-                goes_on = True
-            if not goes_on or self._closed:
-                return
-            try:
-                self._reconsider()
-                failures = 0
-            except Exception as exc:
-                if self._closed or self._session.is_closed():
-                    return
-                failures += 1
-                log.warning("joining a node failed, trying again: %s", exc)
+            self._follower.wake()  # the router turned out to be location-aware
 
     def _reconsider(self) -> None:
         """Joins the node that is right for the network as it is, if this session is not there."""

@@ -295,7 +295,8 @@ class Sender:
                 payload, user, options = rest
                 self._put(grant.key, payload, user, grant.end, None, options)
         except Exception as exc:
-            log.warning("a message on %s could not be sent: %s", self._topic, exc)
+            level = logging.DEBUG if self._core.session.is_closed() else logging.WARNING
+            log.log(level, "a message on %s could not be sent: %s", self._topic, exc)
         finally:
             if grant is None:
                 with self._lock:
