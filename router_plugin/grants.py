@@ -27,10 +27,11 @@ from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import documents, frames, protocol
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.protocol import ANY, Sender
-from zenoh_la.router_plugin.relay import Counters, Plan, Relay
+from zenoh_la.router_plugin.relay import Plan, Relay
 
 log = logging.getLogger("zenoh_la")
 
@@ -159,7 +160,7 @@ class Grants:
         elif len(plan.targets) == 1:
             self._answer(asker, [asker.number, serial, *_target(plan, packed)])
         else:  # this node hands it out; still the session's own node is spared
-            grant.plan = Plan(plan.epoch, plan.number)
+            grant.plan = Plan(plan.epoch, plan.number, plan.counters)
             end = frames.ending(frames.pack_header(packed, topic), granted=True)
             self._answer(asker, [asker.number, serial, protocol.one(self._nid), end.hex()])
 
@@ -181,7 +182,8 @@ class Grants:
             self._ended({(asker, whole(document["ended"]))})
         if grant is None:
             return None
-        counters, plan = self._counters, grant.plan
+        plan = grant.plan
+        counters = plan.counters
         if grant.is_ingress:
             counters.received += sent
             counters.vetoed += plan.vetoed * sent

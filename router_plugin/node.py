@@ -17,6 +17,7 @@ from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.chunks import located, located_all
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.grants import Grants
 from zenoh_la.router_plugin.members import (
     Member,
@@ -28,9 +29,9 @@ from zenoh_la.router_plugin.members import (
 from zenoh_la.router_plugin.outlets import Outlets
 from zenoh_la.router_plugin.protocol import LOCAL, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
-from zenoh_la.router_plugin.relay import Counters, Relay
+from zenoh_la.router_plugin.relay import Relay
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
-from zenoh_la.router_plugin.status import Status
+from zenoh_la.router_plugin.status import Share, Status
 from zenoh_la.router_plugin.views import Views
 
 log = logging.getLogger("zenoh_la")
@@ -143,7 +144,12 @@ class Node:
             self._advert.version,
             self._views.known(),
             self._grants.stale,
-            replace(self.counters),
+            self._relay.remembered,
+            self.counters.plus(self._relay.by_encoding.values()),
+            {
+                name: Share(self._table.encodings[name], replace(counters))
+                for name, counters in self._relay.by_encoding.items()
+            },
         )
 
     def interests(self) -> list[tuple[Owner, Interest]]:

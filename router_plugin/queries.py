@@ -27,10 +27,10 @@ from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.chunks import located_all
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, Interest, Sender
-from zenoh_la.router_plugin.relay import Counters
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
 from zenoh_la.values import Circle
 

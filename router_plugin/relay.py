@@ -7,7 +7,7 @@ message, the plain topic. Per message there remains to look the route up and to 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from time import perf_counter_ns
 from typing import Any
 
 import zenoh
@@ -16,7 +16,8 @@ from zenoh_la.encoders.locations import Point
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import frames, protocol
-from zenoh_la.router_plugin.chunks import check_position, located
+from zenoh_la.router_plugin.chunks import ENCODINGS, check_position, encoding_of, located
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.outlets import Outlet, Outlets, Untold
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Sender
@@ -33,34 +34,6 @@ MAX_LISTED = 32
 _PUT = zenoh.SampleKind.PUT
 
 
-@dataclass(slots=True)
-class Counters:
-    """What a node did since it started.
-
-    Attributes:
-        received: located messages that entered the network here.
-        delivered: copies handed to this node's sessions.
-        forwarded: copies sent on to other nodes, a list of nodes counting once.
-        native: copies put on the plain topic.
-        vetoed: interests, other nodes' included, that a message's topic matched and its place did
-            not; counted where it entered the network.
-        stopped: messages that nobody wanted.
-        refused: messages and requests that could not be right.
-        gets: located gets that entered the network here.
-        decided: routes that were decided; a message whose route is remembered adds none.
-    """
-
-    received: int = 0
-    delivered: int = 0
-    forwarded: int = 0
-    native: int = 0
-    vetoed: int = 0
-    stopped: int = 0
-    refused: int = 0
-    gets: int = 0
-    decided: int = 0
-
-
 class Plan:
     """A decided route: where copies of a message go, until an interest in its topic changes.
 
@@ -68,10 +41,11 @@ class Plan:
     the end of an attachment.
     """
 
-    __slots__ = ("deliveries", "epoch", "forwards", "is_ingress", "number", "outlet",
+    __slots__ = ("counters", "deliveries", "epoch", "forwards", "is_ingress", "number", "outlet",
                  "plain_tail", "targets", "vetoed")  # fmt: skip
 
-    def __init__(self, epoch: Epoch, number: int) -> None:
+    def __init__(self, epoch: Epoch, number: int, counters: Counters) -> None:
+        self.counters = counters  # of its encoding: to tell them apart costs nothing per message
         self.epoch = epoch
         self.number = number
         self.targets: list[tuple[zenoh.KeyExpr, bytes]] = []
@@ -110,7 +84,7 @@ class _Source:
         self.is_ingress = onward
         self.onward = onward and sender.destination != LOCAL
         self.places: dict[bytes, Plan] = {}
-        self.plans: dict[tuple[int, tuple[Owner, ...]], Plan] = {}
+        self.plans: dict[tuple[int, int, tuple[Owner, ...]], Plan] = {}
 
 
 def forward(
@@ -165,6 +139,7 @@ class Relay:
         self._members = members
         self._outlets = outlets
         self._counters = counters
+        self.by_encoding = {name: Counters() for name in ENCODINGS}
         self._sources: dict[str, _Source] = {}
         self._egress: dict[bytes, _Source] = {}
         self._keys: dict[str, zenoh.KeyExpr] = {}
@@ -189,9 +164,9 @@ class Relay:
             if outlet is not None and outlet.wanted:
                 end = frames.attached(user, packed + plan.plain_tail) + frames.MAGIC
                 forward(self._session, outlet.key_expr, sample, end)
-                self._counters.native += 1
+                plan.counters.native += 1
             elif not plan.targets:
-                self._counters.stopped += 1
+                plan.counters.stopped += 1
         except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
 
@@ -220,7 +195,7 @@ class Relay:
         for key, tail in plan.targets:
             end = packed + tail
             forward(self._session, key, sample, end if user is None else frames.attached(user, end))
-        counters = self._counters  # afterwards: the message need not wait for it
+        counters = plan.counters  # afterwards: the message need not wait for it
         if plan.is_ingress:
             counters.received += 1
             counters.vetoed += plan.vetoed
@@ -259,8 +234,10 @@ class Relay:
 
     def _decide(self, source: _Source, packed: bytes) -> Plan:
         """The route of a message, remembered for the next one from that place."""
+        start_ns = perf_counter_ns()
         plan = self._route(source, packed)
-        self._counters.decided += 1
+        plan.counters.decided += 1
+        plan.counters.match_ns += perf_counter_ns() - start_ns
         if len(packed) <= protocol.REMEMBERED_LENGTH:
             self._make_room(source.places)
             source.places[packed] = plan
@@ -277,13 +254,19 @@ class Relay:
         if type(location) is not Point:
             check_position(source.topic, location)
         epoch, number, found = self._table.find(source.topic, location)
-        key = len(packed), found
+        key = packed[0], len(packed), found  # the first byte tells the encoding
         plan = source.plans.get(key)
         if plan is None or plan.number != number or plan.epoch is not epoch:
-            plan = self._plan(source, Plan(epoch, number), len(packed), found)
+            plan = Plan(epoch, number, self.by_encoding[encoding_of(location)])
+            self._plan(source, plan, len(packed), found)
             self._make_room(source.plans)
             source.plans[key] = plan
         return plan
+
+    @property
+    def remembered(self) -> int:
+        """How many routes it knows without deciding."""
+        return self._remembered
 
     def _declared(self, key: str) -> zenoh.KeyExpr:
         """A key that Zenoh finds by its number: a put on it costs half."""
@@ -307,7 +290,7 @@ class Relay:
             self._egress.clear()
             self._remembered = 0
 
-    def _plan(self, source: _Source, plan: Plan, size: int, found: tuple[Owner, ...]) -> Plan:
+    def _plan(self, source: _Source, plan: Plan, size: int, found: tuple[Owner, ...]) -> None:
         sender, topic = source.sender, source.topic
         takers = self._table.takers_of(topic, found, sender)
         plan.is_ingress = source.is_ingress
@@ -321,7 +304,7 @@ class Relay:
                 plan.targets.append((key, frames.tail(text + whom, size)))
         plan.deliveries = len(plan.targets)
         if not source.onward:
-            return plan
+            return
         if takers.nodes:
             tail = frames.tail(text, size)
             plan.targets += [(self._declared(key), tail) for key in _keys_to(list(takers.nodes))]
@@ -332,7 +315,6 @@ class Relay:
             # Its own session knows its messages, and keeps them from its subscribers.
             whom = frames.pack_ids(int(self._nid, 16), (sender.slot,))
         plan.plain_tail = frames.tail(frames.pack_topic("") + whom, size)
-        return plan
 
 
 def _keys_to(nids: list[str]) -> list[str]:

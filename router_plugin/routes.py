@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import zenoh
 
 from zenoh_la.encoders import Location
+from zenoh_la.router_plugin.chunks import encoding_of
 from zenoh_la.router_plugin.index import InterestIndex
 from zenoh_la.router_plugin.protocol import REMEMBERED_LENGTH, Interest, Kind, Sender
 
@@ -40,6 +41,10 @@ class Takers:
     vetoed: int
 
 
+def _encoding(interest: Interest) -> str:
+    return encoding_of(interest.locations[0] if interest.locations else None)
+
+
 class RoutingTable:
     """All interests this node knows of, its own sessions' and other nodes'."""
 
@@ -51,6 +56,7 @@ class RoutingTable:
             "q": InterestIndex(),
         }
         self._epochs: dict[str, Epoch] = {}
+        self.encodings: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._interests)
@@ -70,11 +76,14 @@ class RoutingTable:
                 old = self._interests.pop(owner, None)
                 if old is not None:
                     topics.add(old.topic)
+                    self.encodings[_encoding(old)] -= 1
                     self._indexes[old.kind].remove(owner)
             for owner, interest in new:
                 old = self._interests.get(owner)
+                self.encodings[_encoding(interest)] += 1
                 if old is not None:
                     topics.add(old.topic)
+                    self.encodings[_encoding(old)] -= 1
                     if old.kind != interest.kind:
                         self._indexes[old.kind].remove(owner)
                 topics.add(interest.topic)

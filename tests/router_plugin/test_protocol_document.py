@@ -28,6 +28,7 @@ from zenoh_la.router_plugin import (
     views,
 )
 from zenoh_la.router_plugin.chunks import located
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.members import Members, Request
 from zenoh_la.router_plugin.queries import Ask
 from zenoh_la.router_plugin.status import Status
@@ -141,7 +142,7 @@ def test_the_documents_are_the_codes() -> None:
     assert views._versions(documents.read(as_one_line("heartbeat").encode())["v"]) == (18, 18)
     status = json.loads(example("json", "status"))
     assert list(status) == [field.name for field in dataclasses.fields(Status)]
-    counters = dataclasses.fields(relay.Counters)
+    counters = dataclasses.fields(Counters)
     assert list(status["counters"]) == [field.name for field in counters]
 
 
