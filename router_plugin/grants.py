@@ -26,8 +26,9 @@ import zenoh
 from zenoh_la.encoders import Location
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
-from zenoh_la.router_plugin import documents, frames, protocol
+from zenoh_la.router_plugin import documents, frames, location_bytes, protocol
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.couriers import Couriers
 from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.endings import Asker, Endings
@@ -36,7 +37,6 @@ from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
 from zenoh_la.router_plugin.relay import Plan, Relay
 from zenoh_la.router_plugin.routes import RoutingTable
-from zenoh_la.router_plugin.status import Counters
 
 log = logging.getLogger("zenoh_la")
 
@@ -161,7 +161,7 @@ class Grants:
         elif len(plan.targets) == 1:
             self._answer(asker, [asker.number, serial, *_target(plan, packed)])
         else:  # this node hands it out; still the session's own node is spared
-            grant.plan = Plan(plan.epoch, plan.number)
+            grant.plan = Plan(plan.epoch, plan.number, plan.counters)
             end = frames.ending(frames.pack_header(packed, topic), granted=True)
             self._answer(asker, [asker.number, serial, protocol.one(self._nid), end.hex()])
 
@@ -203,9 +203,10 @@ class Grants:
             self.endings.ended(asker, whole(document["ended"]))
         if grant is None:
             return None
-        counters, plan = self._counters, grant.plan
+        plan = grant.plan
+        counters = plan.counters
         claimed, sent = sent, grant.believed(sent)
-        counters.refused += claimed > sent
+        self._counters.refused += claimed > sent
         if grant.is_ingress:
             counters.received += sent
             counters.vetoed += grant.vetoed * sent
@@ -276,7 +277,7 @@ def matters(location: Location, old: Interest | None, new: Interest | None) -> b
 
 
 def _place(packed: bytes) -> Location:
-    location = frames.location_of(packed)
+    location = location_bytes.location_of(packed)
     if location is None:
         raise ProtocolError(packed, "a route is of a place")
     return location

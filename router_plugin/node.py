@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.callbacks import direct, seldom
 from zenoh_la.router_plugin.chunks import located, located_all
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.couriers import Couriers
 from zenoh_la.router_plugin.epochs import Changes
 from zenoh_la.router_plugin.grants import Grants
@@ -32,7 +32,7 @@ from zenoh_la.router_plugin.protocol import LOCAL, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
 from zenoh_la.router_plugin.relay import Relay
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
-from zenoh_la.router_plugin.status import Counters, Status
+from zenoh_la.router_plugin.status import Status
 from zenoh_la.router_plugin.views import Views
 from zenoh_la.router_plugin.ways import Ways
 
@@ -151,7 +151,9 @@ class Node:
             self._advert.version,
             self._views.known(),
             self._grants.stale,
-            replace(self.counters, dropped=self._couriers.dropped),
+            self._relay.remembered,
+            self.counters.plus(self._relay.by_encoding.values(), dropped=self._couriers.dropped),
+            self._relay.shares(),
         )
 
     def interests(self) -> list[tuple[Owner, Interest]]:

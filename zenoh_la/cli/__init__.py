@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from zenoh_la import __version__
-from zenoh_la.cli import demo, key, nodes, publish, query, router, storage, subscribe
+from zenoh_la.cli import demo, key, nodes, publish, query, rest, router, storage, subscribe
 from zenoh_la.errors import ZenohLaError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.command("get")(query.get)
 app.command("queryable")(query.queryable)
 app.command("nodes")(nodes.nodes)
 app.command("storage")(storage.storage)
+app.command("rest")(rest.rest)
 
 
 def _version(wanted: bool) -> None:
