@@ -92,6 +92,7 @@ class Grants:
         allowed: bool,
     ) -> None:
         self._allowed = allowed
+        self._suspended = False
         self._session = session
         self._nid = nid
         self._members = members
@@ -168,7 +169,7 @@ class Grants:
         """Remembers a grant; False if its route changed meanwhile, or there are too many."""
         with self._lock:
             full = len(self._grants) >= _MAX_GRANTS and asker not in self._grants
-            if full or not self._allowed:
+            if full or self._suspended or not self._allowed:
                 return False
             self._grants[asker] = grant
         return grant.plan.is_current
@@ -223,11 +224,22 @@ class Grants:
 
     def changed(self, topics: set[str]) -> None:
         """Takes back the grants that a change of these topics may concern."""
+        self._take_back(topics)
+
+    def suspend(self, is_suspended: bool) -> None:
+        """Has every message pass the node meanwhile: all grants end, and there are no new ones."""
+        with self._lock:
+            self._suspended = is_suspended
+        if is_suspended:
+            self._take_back(None)
+
+    def _take_back(self, topics: set[str] | None) -> None:
+        """Those of some topics; None for all."""
         gone: defaultdict[tuple[str, int, int], list[list[int]]] = defaultdict(list)
         with self._lock:
-            every = len(topics) * len(self._grants) > _MAX_COMPARED
+            every = topics is None or len(topics) * len(self._grants) > _MAX_COMPARED
             for asker, grant in self._grants.items():
-                if grant.holds and (every or any(grant.topic.intersects(t) for t in topics)):
+                if grant.holds and (every or any(grant.topic.intersects(t) for t in topics or ())):
                     grant.holds = False
                     gone[asker.nid, asker.slot, asker.tag].append([asker.number, grant.serial])
                     self._stale[asker, grant.serial] = monotonic()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,11 +24,12 @@ from zenoh_la.router_plugin.members import (
     NotRegisteredError,
     Request,
     Watch,
+    zid_in,
 )
 from zenoh_la.router_plugin.outlets import Outlets
 from zenoh_la.router_plugin.protocol import LOCAL, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
-from zenoh_la.router_plugin.relay import Relay
+from zenoh_la.router_plugin.relay import Relay, Watcher
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
 from zenoh_la.router_plugin.status import Share, Status
 from zenoh_la.router_plugin.views import Views
@@ -40,7 +40,6 @@ _SWEEP_S = 2.0
 _WATCH_S = 0.01
 _MANY_TOPICS = 64
 """If more have changed, all who watch are looked after: comparing would cost more."""
-_ZID = re.compile("[0-9a-f]{1,32}")
 
 
 class Node:
@@ -156,6 +155,15 @@ class Node:
         """All interests this node knows of, and whose they are."""
         return self._table.items()
 
+    def watch(self, watcher: Watcher | None) -> None:
+        """Has every located message that passes shown; None ends it.
+
+        While somebody watches nothing is granted, so that no message goes past this node. The
+        watcher is called in the thread that passes the message on, and must be quick.
+        """
+        self._relay.watcher = watcher
+        self._grants.suspend(watcher is not None)
+
     def network_changed(self) -> None:
         """To be called when the session was cut off and is connected again."""
         self._views.pull_all()
@@ -191,7 +199,7 @@ class Node:
         try:
             if "*" in str(query.key_expr):  # one of many routers: nobody can belong to them all
                 raise ProtocolError(str(query.key_expr), "needs the Zenoh id of one router")
-            member = self._members.new(_zid_of(query))
+            member = self._members.new(zid_in(query.payload))
         except ProtocolError as exc:
             self._refuse(exc)
             _answer(query, {"error": str(exc)})
@@ -332,15 +340,6 @@ class Node:
     def _refuse(self, exc: Exception) -> None:
         self.counters.refused += 1
         log.debug("refused: %s", exc)
-
-
-def _zid_of(query: zenoh.Query) -> str:
-    """The Zenoh id that a session tells with its hello; empty if it tells none."""
-    try:
-        zid: str = documents.field(documents.read(query.payload), "zid", str)
-    except ProtocolError:
-        return ""
-    return zid if _ZID.fullmatch(zid) else ""
 
 
 def _answer(query: zenoh.Query, document: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ message, the plain topic. Per message there remains to look the route up and to 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
@@ -87,6 +88,10 @@ class _Source:
         self.plans: dict[tuple[int, int, tuple[Owner, ...]], Plan] = {}
 
 
+Watcher = Callable[[Sender, str, bytes, Plan, zenoh.Sample], None]
+"""Is shown a message that passes: its sender, topic, packed place, route, and itself."""
+
+
 def forward(
     session: zenoh.Session,
     key: zenoh.KeyExpr | str,
@@ -144,6 +149,7 @@ class Relay:
         self._egress: dict[bytes, _Source] = {}
         self._keys: dict[str, zenoh.KeyExpr] = {}
         self._remembered = 0
+        self.watcher: Watcher | None = None
 
     def on_ingress(self, sample: zenoh.Sample) -> None:
         """A located message from one of this node's sessions."""
@@ -167,6 +173,9 @@ class Relay:
                 plan.counters.native += 1
             elif not plan.targets:
                 plan.counters.stopped += 1
+            watcher = self.watcher
+            if watcher is not None:
+                watcher(source.sender, source.topic, packed, plan, sample)
         except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
 
@@ -186,6 +195,9 @@ class Relay:
             if plan is None or plan.number != plan.epoch.number:
                 plan = self._decide(source, packed)
             self._pass_on(sample, plan, packed, None if user is None else zenoh.ZBytes(user))
+            watcher = self.watcher
+            if watcher is not None:
+                watcher(source.sender, source.topic, packed, plan, sample)
         except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
 

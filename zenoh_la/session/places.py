@@ -128,14 +128,14 @@ class Places:
             Precision.MGRS: MgrsEncoder(),
             Precision.BLOOM_FILTER: BloomEncoder(),
         }
-        self._domains: dict[str, BloomEncoder] = {}
+        self.domains: dict[str, BloomEncoder] = {}
         self._domain: BloomDomain | None = None
 
     def declare_domain(self, domain: Any) -> None:
         if not isinstance(domain, BloomDomain):
             raise ArgumentError("domain", domain, "must be a BloomDomain")
         encoder = BloomEncoder(domain)
-        self._domains[domain.fingerprint] = encoder
+        self.domains[domain.fingerprint] = encoder
         self._encoders[Precision.BLOOM_FILTER] = encoder
         self._domain = domain
 
@@ -183,7 +183,7 @@ class Places:
             return location.place.centre
         if type(location) is Bits:
             key = frames.key_of(packed)
-            encoder = self._domains.get(location.domain or "")
+            encoder = self.domains.get(location.domain or "")
             return None if encoder is None or key is None else _centre(encoder, key)
         place = None if location is None else location.place
         return place if isinstance(place, Coordinates) else None
