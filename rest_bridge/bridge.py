@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 import zenoh
 
 from zenoh_la.rest_bridge.streams import StreamLimits, Streams
+from zenoh_la.rest_bridge.viewers import Viewers
 from zenoh_la.session import LocationSession
 
 T = TypeVar("T")
@@ -45,6 +46,7 @@ class Bridge:
         session: the session.
         limits: how much one caller may ask for.
         streams: the event streams that are open.
+        viewers: those who look at the map.
         answered: how many requests were answered, by method and status.
     """
 
@@ -52,6 +54,7 @@ class Bridge:
         self.session = session
         self.limits = Limits() if limits is None else limits
         self.streams = Streams(session, self.limits.streams, self.run_later)
+        self.viewers = Viewers(session, self.run)
         self.answered: Counter[tuple[str, int]] = Counter()
         self._workers = ThreadPoolExecutor(_WORKERS, "zenoh-la-rest")
         self._closed = False
@@ -73,10 +76,15 @@ class Bridge:
         if not self._closed:
             self._workers.submit(task)
 
+    def end_streams(self) -> None:
+        """Has everything end that would last for ever, on any thread."""
+        self.streams.close()
+        self.viewers.close()
+
     def close(self) -> None:
         """To be called when nobody is served any more."""
         self._closed = True
-        self.streams.close()
+        self.end_streams()
         self._workers.shutdown(wait=True, cancel_futures=True)
 
     def __enter__(self) -> Self:

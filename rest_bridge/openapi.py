@@ -191,6 +191,15 @@ def _page(id_: str, summary: str, media_type: str, **more: Any) -> Document:
     return {"get": {"operationId": id_, "summary": summary, "responses": {"200": done, **more}}}
 
 
+def _why() -> Document:
+    where = _location("Where the message would arise.", _place(_POINT), required=True)
+    topic = _parameter("topic", _KEY["schema"], "The topic of the message.", "demo/hello")
+    parameters = [{**topic, "required": True}, where]
+    found = {"description": "Every interest in the topic.", "content": {"application/json": {}}}
+    text = "Who gets a message of a topic and a place, who does not, and why"
+    return {"get": _operation("why", text, parameters, responses=_responses(found, "503"))}
+
+
 def _schemas() -> Document:
     place = {
         "type": "object",
@@ -238,6 +247,8 @@ def description() -> Document:
                 **{"503": {"description": "It is not.", "content": {"application/json": {}}}},
             ),
             "/@zla/metrics": _page("metrics", "For Prometheus", "text/plain", **no_token),
+            "/@zla/live/why": _why(),
+            "/@zla/map": _page("map", "The live map", "text/html"),
             "/@zla/docs": _page("docs", "This, for people", "text/html"),
             "/@zla/openapi.json": _page("openapi", "This, for programs", "application/json"),
         },

@@ -92,6 +92,7 @@ class Grants:
         allowed: bool,
     ) -> None:
         self._allowed = allowed
+        self._suspended = False
         self._session = session
         self._nid = nid
         self._members = members
@@ -170,7 +171,7 @@ class Grants:
         epoch = grant.plan.epoch
         with self._lock:
             full = len(self._grants) >= _MAX_GRANTS and asker not in self._grants
-            if full or not self._allowed or not self._table.hold(epoch):
+            if full or self._suspended or not self._allowed or not self._table.hold(epoch):
                 return False
             before = self._grants.get(asker)
             if before is not None:
@@ -244,15 +245,35 @@ class Grants:
 
     def changed(self, changes: Changes) -> None:
         """Takes back the grants whose routes a change may have changed."""
-        gone: defaultdict[tuple[str, int, int], list[list[int]]] = defaultdict(list)
         with self._lock:
-            for epoch, moves in changes.voided.items():
-                for asker in list(self._by_epoch.get(epoch, ())):
-                    grant = self._grants[asker]
-                    if moves is None or any(matters(grant.location, *move) for move in moves):
-                        self._end(asker)
-                        gone[asker.nid, asker.slot, asker.tag].append([asker.number, grant.serial])
-                        self.endings.began(asker, grant.serial)
+            concerned = [
+                asker
+                for epoch, moves in changes.voided.items()
+                for asker in self._by_epoch.get(epoch, ())
+                if moves is None
+                or any(matters(self._grants[asker].location, *move) for move in moves)
+            ]
+            gone = self._take_back(concerned)
+        self._revoke(gone)
+
+    def suspend(self, is_suspended: bool) -> None:
+        """Has every message pass the node meanwhile: all grants end, and there are no new ones."""
+        with self._lock:
+            self._suspended = is_suspended
+            held = [asker for asker, grant in self._grants.items() if grant.holds]
+            gone = self._take_back(held if is_suspended else [])
+        self._revoke(gone)
+
+    def _take_back(self, askers: list[Asker]) -> dict[tuple[str, int, int], list[list[int]]]:
+        gone: defaultdict[tuple[str, int, int], list[list[int]]] = defaultdict(list)
+        for asker in askers:
+            serial = self._grants[asker].serial
+            self._end(asker)
+            gone[asker.nid, asker.slot, asker.tag].append([asker.number, serial])
+            self.endings.began(asker, serial)
+        return gone
+
+    def _revoke(self, gone: dict[tuple[str, int, int], list[list[int]]]) -> None:
         for (nid, slot, tag), some in gone.items():
             document = {"tag": tag, "revoked": some}
             self._couriers.send((nid, slot), partial(self._tell, nid, slot, document))

@@ -30,7 +30,7 @@ from zenoh_la.router_plugin.members import (
 from zenoh_la.router_plugin.outlets import Outlets
 from zenoh_la.router_plugin.protocol import LOCAL, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
-from zenoh_la.router_plugin.relay import Relay
+from zenoh_la.router_plugin.relay import Relay, Watcher
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
 from zenoh_la.router_plugin.status import Status
 from zenoh_la.router_plugin.views import Views
@@ -89,16 +89,9 @@ class Node:
         self._ways = Ways(self.nid, self._table, self._members, self._advert.owner)
         self._queries = Queries(session, self.nid, self._ways, self.counters)
         self._grants = Grants(
-            session,
-            self.nid,
-            self._members,
-            self._table,
-            self._relay,
-            self.counters,
-            self._agenda,
-            self._couriers,
-            allowed=grants,
-        )
+            session, self.nid, self._members, self._table, self._relay, self.counters,
+            self._agenda, self._couriers, allowed=grants,
+        )  # fmt: skip
         self._views = Views(
             session, self.nid, self._agenda, self._table, self._changed, self._refuse
         )
@@ -160,6 +153,11 @@ class Node:
         """All interests this node knows of, and whose they are."""
         return self._table.items()
 
+    def watch(self, watcher: Watcher | None) -> None:
+        """Has all located messages shown, and grants nothing meanwhile; None ends it."""
+        self._relay.watcher = watcher
+        self._grants.suspend(watcher is not None)
+
     def network_changed(self) -> None:
         """To be called when the session was cut off and is connected again."""
         self._views.pull_all()
@@ -189,7 +187,7 @@ class Node:
     def adopt(self) -> Member:
         """The session that this node itself runs in becomes a member that is always there."""
         member = self._members.new(str(self._session.zid()))
-        member.present = True
+        member.present = member.is_own = True
         return member
 
     def _on_hello(self, query: zenoh.Query) -> None:

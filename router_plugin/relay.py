@@ -7,6 +7,7 @@ message, the plain topic. Per message there remains to look the route up and to 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
@@ -20,6 +21,7 @@ from zenoh_la.router_plugin import frames, location_bytes, protocol
 from zenoh_la.router_plugin.chunks import ENCODINGS, check_position, encoding_of, located
 from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.epochs import Epoch
+from zenoh_la.router_plugin.forwarding import forward
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.numbered import NumberedKeys
 from zenoh_la.router_plugin.outlets import Outlet, Outlets, Untold
@@ -33,8 +35,6 @@ _MAX_PLANS = 16_384  # of each kind: some 20 MB
 _MAX_PLACES = 64  # of one source: it stays at one, or is elsewhere with every message
 MAX_LISTED = 32
 """Nodes on one list key; more get a second copy of the message."""
-
-_PUT = zenoh.SampleKind.PUT
 
 
 class Plan:
@@ -95,38 +95,8 @@ class _Source:
         self.plans: dict[tuple[Epoch, int, int, tuple[Owner, ...]], Plan] = {}
 
 
-def forward(
-    session: zenoh.Session,
-    key: zenoh.KeyExpr | str,
-    sample: zenoh.Sample,
-    attachment: bytes | zenoh.ZBytes,
-    destination: zenoh.Locality | None = None,
-) -> None:
-    """Puts a message again, with all that it came with."""
-    if sample.kind == _PUT:
-        session.put(
-            key,
-            sample.payload,
-            encoding=sample.encoding,
-            congestion_control=sample.congestion_control,
-            priority=sample.priority,
-            express=sample.express,
-            attachment=attachment,
-            timestamp=sample.timestamp,
-            allowed_destination=destination,
-            source_info=sample.source_info,
-        )
-    else:
-        session.delete(
-            key,
-            congestion_control=sample.congestion_control,
-            priority=sample.priority,
-            express=sample.express,
-            attachment=attachment,
-            timestamp=sample.timestamp,
-            allowed_destination=destination,
-            source_info=sample.source_info,
-        )
+Watcher = Callable[[Sender, str, bytes, Plan, zenoh.Sample], None]
+"""Is shown a message that passes: its sender, topic, packed place, route, and itself."""
 
 
 class Relay:
@@ -153,6 +123,7 @@ class Relay:
         self._from_points: dict[bytes, _Source] = {}
         self._keys = NumberedKeys(session, on_links=False)
         self._remembered = 0
+        self.watcher: Watcher | None = None
 
     def on_ingress(self, sample: zenoh.Sample) -> None:
         """A located message from one of this node's sessions."""
@@ -176,6 +147,9 @@ class Relay:
                 plan.counters.native += 1
             elif not plan.targets:
                 plan.counters.stopped += 1
+            watcher = self.watcher
+            if watcher is not None:
+                watcher(source.sender, source.topic, packed, plan, sample)
         except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
 
@@ -196,6 +170,9 @@ class Relay:
             if plan is None or plan.number != plan.epoch.number:
                 plan = self._decide(source, packed)
             self._pass_on(sample, plan, packed, None if user is None else zenoh.ZBytes(user))
+            watcher = self.watcher
+            if watcher is not None:
+                watcher(source.sender, source.topic, packed, plan, sample)
         except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
 

@@ -38,7 +38,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path, examples: int) -> None:
             cwd=tmp_path, capture_output=True, text=True, check=False, timeout=540,
         )  # fmt: skip
         assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]
-        assert "Tested: 10" in run.stdout
+        assert "Tested: 12" in run.stdout
         assert bridge.process.poll() is None
         assert bridge.stop(15) == 0
     assert bridge.err == []

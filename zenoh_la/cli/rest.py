@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from starlette.middleware import Middleware
 
 from zenoh_la.cli import options
 from zenoh_la.cli.network import ConfigOption, ConnectOption, opened, until_stopped
+from zenoh_la.encoders import BloomDomain
 from zenoh_la.rest_bridge.app import OWN, make_app
 from zenoh_la.rest_bridge.bridge import Bridge, Limits
 from zenoh_la.rest_bridge.security import ANY_ORIGIN, middleware
@@ -95,33 +99,65 @@ def rest(
 
     Without --connect it runs alone, as a location-aware router that others can connect to.
     """
-    console = Console(highlight=False, markup=False, soft_wrap=True)
-    host, port = options.address("--listen", listen)
     if (tls_cert is None) != (tls_key is None):
         raise typer.BadParameter("--tls-cert and --tls-key go together")
     around = middleware(_token(token), _origins(cors_origin))
     limits = Limits(body_bytes=max_body, streams=StreamLimits(per_client=max_streams))
-    domain = options.domain(bloom_domain)
-    if zenoh_listen is None and config is None and not connect and mode in (None, Mode.ROUTER):
-        zenoh_listen = [ZENOH_ENDPOINT]
+    network = Network(connect, zenoh_listen, mode, config, options.domain(bloom_domain))
+    serve(listen, network, around, limits, tls_cert, tls_key)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How a bridge gets onto the network, by its options."""
+
+    connect: list[str] | None
+    listen: list[str] | None
+    mode: Mode | None = None
+    config: Path | None = None
+    domain: BloomDomain | None = None
+
+    def endpoints(self) -> list[str] | None:
+        """Where it is reached by Zenoh."""
+        is_alone = self.config is None and not self.connect and self.mode in (None, Mode.ROUTER)
+        return [ZENOH_ENDPOINT] if self.listen is None and is_alone else self.listen
+
+
+def serve(
+    listen: str,
+    network: Network,
+    around: list[Middleware],
+    limits: Limits = _LIMITS,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+    on_ready: Callable[[str], object] | None = None,
+) -> None:
+    """Serves until it is stopped; tells its URL when it is ready."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    host, port = options.address("--listen", listen)
+    endpoints = network.endpoints()
     with (
         until_stopped() as stopped,
         bound(host, port) as listening,
-        opened(connect, zenoh_listen, mode, config, domain, alone="router") as session,
+        opened(
+            network.connect, endpoints, network.mode, network.config, network.domain, alone="router"
+        ) as session,
         Bridge(session, limits) as bridge,
         Server(
             make_app(bridge, middleware=around),
             listening,
-            on_stop=bridge.streams.close,
+            on_stop=bridge.end_streams,
             tls_cert=tls_cert,
             tls_key=tls_key,
         ) as server,
     ):
         url = f"http{'s' if tls_cert else ''}://{_shown(host)}:{server.port}"
-        console.print(f"REST bridge at {url}/; {url}{OWN}/docs tells how to use it")
-        for endpoint in zenoh_listen or []:
+        console.print(f"REST bridge at {url}/; how to use it: {url}{OWN}/docs; map: {url}{OWN}/map")
+        for endpoint in endpoints or []:
             console.print(f"  connect with: --connect {endpoint}")
         console.print("ready; Ctrl-C stops it")
+        if on_ready is not None:
+            on_ready(url)
         while server.is_running and not stopped.wait(0.5):
             pass
     console.print("stopped")

@@ -10,10 +10,12 @@ import zenoh
 
 from zenoh_la.encoders import BloomDomain
 from zenoh_la.router_plugin import protocol
+from zenoh_la.router_plugin.node import Node
 from zenoh_la.router_plugin.status import Status
 from zenoh_la.session.core import Core, check_length
 from zenoh_la.session.home import REQUEST_TIMEOUT_S, call
 from zenoh_la.session.losses import Losses
+from zenoh_la.session.places import Places
 from zenoh_la.session.position import PositionHandler
 from zenoh_la.values import Coordinates
 
@@ -56,9 +58,20 @@ class SessionBase:
 
     def node_status(self) -> Status | None:
         """What this session's own node is doing; None if it belongs to a router."""
+        node = self.node
+        return None if node is None else node.status()
+
+    @property
+    def node(self) -> Node | None:
+        """The node inside this session; None if it belongs to a router."""
         self._core.membership.join()
         home = self._core.membership.home
-        return None if home is None or home.node is None else home.node.status()
+        return None if home is None else home.node
+
+    @property
+    def places(self) -> Places:
+        """Its encoders and Bloom domains."""
+        return self._core.places
 
     @property
     def mode(self) -> zenoh.WhatAmI:

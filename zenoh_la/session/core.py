@@ -21,6 +21,7 @@ from zenoh_la.errors import (
 from zenoh_la.keys import Role, check_topic
 from zenoh_la.router_plugin import documents, frames, location_bytes
 from zenoh_la.router_plugin.chunks import located_all
+from zenoh_la.router_plugin.forwarding import forward
 from zenoh_la.router_plugin.numbered import NumberedKeys
 from zenoh_la.router_plugin.protocol import (
     ANY,
@@ -31,7 +32,6 @@ from zenoh_la.router_plugin.protocol import (
     Kind,
 )
 from zenoh_la.router_plugin.queries import Ask, Passing
-from zenoh_la.router_plugin.relay import forward
 from zenoh_la.session.home import Home
 from zenoh_la.session.local import Numbers
 from zenoh_la.session.membership import Membership

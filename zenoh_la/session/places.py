@@ -128,24 +128,24 @@ class Places:
             Precision.MGRS: MgrsEncoder(),
             Precision.BLOOM_FILTER: BloomEncoder(),
         }
-        self._domains: dict[str, BloomEncoder] = {}
-        self._domain: BloomDomain | None = None
+        self.domains: dict[str, BloomEncoder] = {}
+        self.domain: BloomDomain | None = None
 
     def declare_domain(self, domain: Any) -> None:
         if not isinstance(domain, BloomDomain):
             raise ArgumentError("domain", domain, "must be a BloomDomain")
         encoder = BloomEncoder(domain)
-        self._domains[domain.fingerprint] = encoder
+        self.domains[domain.fingerprint] = encoder
         self._encoders[Precision.BLOOM_FILTER] = encoder
-        self._domain = domain
+        self.domain = domain
 
     def _fingerprint(self, precision: Precision) -> str | None:
         if precision is not Precision.BLOOM_FILTER:
             return None
-        if self._domain is None:
+        if self.domain is None:
             problem = "Bloom keys need a grid: call declare_bloom_domain first"
             raise ArgumentError("precision", precision, problem)
-        return self._domain.fingerprint
+        return self.domain.fingerprint
 
     def position_chunk(self, position: Coordinates, precision: Precision) -> str:
         """The location key of a position, as it travels."""
@@ -183,7 +183,7 @@ class Places:
             return location.place.centre
         if type(location) is Bits:
             key = location_bytes.key_of(packed)
-            encoder = self._domains.get(location.domain or "")
+            encoder = self.domains.get(location.domain or "")
             return None if encoder is None or key is None else _centre(encoder, key)
         place = None if location is None else location.place
         return place if isinstance(place, Coordinates) else None

@@ -44,6 +44,11 @@ class LocatedSample:
         return location_bytes.key_of(self._packed)
 
     @property
+    def packed_location(self) -> bytes:
+        """Its place in a few bytes, as it travelled."""
+        return self._packed
+
+    @property
     def bloom_domain(self) -> str | None:
         """The fingerprint of the grid, if it was located by a Bloom element."""
         return location_bytes.domain_of(self._packed)

@@ -12,7 +12,7 @@ from zenoh_la.errors import ArgumentError
 from zenoh_la.keys import Role
 from zenoh_la.router_plugin import frames, location_bytes, protocol
 from zenoh_la.router_plugin.callbacks import direct
-from zenoh_la.router_plugin.relay import forward
+from zenoh_la.router_plugin.forwarding import forward
 from zenoh_la.session import handlers
 from zenoh_la.session.arrivals import Arrivals
 from zenoh_la.session.core import Claim, Core, check_length, locality
