@@ -18,6 +18,7 @@ import zenoh
 
 from zenoh_la.encoders import Precision
 from zenoh_la.router_plugin import documents, frames, protocol
+from zenoh_la.router_plugin.callbacks import is_receiving
 from zenoh_la.router_plugin.protocol import ANY, LOCAL
 from zenoh_la.session.core import Core
 from zenoh_la.session.home import Home
@@ -115,7 +116,7 @@ class Sender:
             else:
                 self._hold(_Message(packed, _as_it_is(payload), user, options))
         if not is_free:
-            self._let_out_if_too_many()
+            self._let_out_if_due()
         elif grant is None:
             self._send_by_node(packed, payload, user, options)
         elif grant.key is not None:
@@ -254,11 +255,10 @@ class Sender:
                 return
             starts = self.grant is not None and not self._is_ticking
             self._is_ticking |= starts
-        agenda = self._core.routes.agenda
         if starts:
-            agenda.after(RENEW_S, self._tick)
+            self._core.routes.agenda.after(RENEW_S, self._tick)
         # Not here: this may be the thread that receives, and a put may wait for its link.
-        agenda.after(0.0, self._let_out)
+        self._core.routes.agenda.after(0.0, self._let_out)
 
     def revoked(self, serial: int) -> None:
         """The route has changed."""
@@ -272,13 +272,16 @@ class Sender:
             self._tell(home, {"ended": serial})
         self._let_out()
 
-    def _let_out_if_too_many(self) -> None:
-        """Rather than hold more and more, the messages go by the node."""
+    def _let_out_if_due(self) -> None:
+        """Sends what was held, if its time has come: rather than hold ever more, by the node."""
         with self._lock:
             question = self._lease.question
-            if len(self._held) < _MAX_HELD or question is None:
-                return
-        self.answered(question.serial, None)
+            if question is not None:
+                if len(self._held) < _MAX_HELD:
+                    return
+                self._lease.answered(question.serial, None)
+        if not is_receiving():
+            self._let_out()
 
     def _let_out(self) -> None:
         """Sends what was held, in order; who sends meanwhile waits in line."""
