@@ -15,7 +15,8 @@ help:
 	@echo "make test-all   the long campaigns too, with ten times the random examples (about 15 minutes)"
 	@echo "make test-wheel builds the wheel and tries it, installed in an environment of its own"
 	@echo "make check      ruff and mypy --strict"
-	@echo "make bench      the encodings compared, the index of interests, and messages beside native Zenoh"
+	@echo "make bench      all measurements in one table, beside native Zenoh and others (about 15 minutes)"
+	@echo "                ONLY=network runs one part: encodings, index, network, remote, links, moves, clients"
 	@echo "make format     lets ruff put the code in order"
 	@echo "make clean      removes all that the others made"
 
@@ -65,12 +66,9 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Some parts only: make bench ONLY=network, ONLY="moves links"; to try something out: REPETITIONS=1
 bench: $(VENV)/.dev
-	@mkdir -p .benchmarks
-	$(BIN)/python -m pytest benchmarks -q --benchmark-enable --benchmark-quiet \
-		-o python_files="bench_*.py" -o python_functions="bench_*"
-	$(BIN)/python -m benchmarks.index_speed
-	$(BIN)/python -m benchmarks.network_speed
+	@REPETITIONS=$(or $(REPETITIONS),5) $(BIN)/python -m benchmarks $(ONLY)
 
 clean:
 	rm -rf $(VENV) $(VENV)-wheel build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks

@@ -34,6 +34,7 @@ from zenoh_la.router_plugin.relay import Relay
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
 from zenoh_la.router_plugin.status import Counters, Status
 from zenoh_la.router_plugin.views import Views
+from zenoh_la.router_plugin.ways import Ways
 
 log = logging.getLogger("zenoh_la")
 
@@ -80,13 +81,13 @@ class Node:
                 0.0, lambda: self._changed(self._table.about(topic))
             ),
         )
-        self._advert = Advert(session, self.nid, self._agenda)
+        clients = self._members if serves_clients else None  # reached from everywhere
+        self._advert = Advert(session, self.nid, self._agenda, clients)
         self._relay = Relay(
             session, self.nid, self._table, self._members, self._outlets, self.counters
         )
-        self._queries = Queries(
-            session, self.nid, self._table, self._members, self._advert, self.counters
-        )
+        self._ways = Ways(self.nid, self._table, self._members, self._advert.owner)
+        self._queries = Queries(session, self.nid, self._ways, self.counters, self._couriers)
         self._grants = Grants(
             session,
             self.nid,
@@ -101,6 +102,7 @@ class Node:
         self._views = Views(
             session, self.nid, self._agenda, self._table, self._changed, self._refuse
         )
+        self._ways.at = self._views.at
         self._declared: list[Any] = []
         self._declare(serves_clients)
         self._agenda.every(_SWEEP_S, self._sweep)
@@ -219,6 +221,7 @@ class Node:
             member.secret = ""  # a request that is still on its way comes too late
             self._change([], gone)
             self._members.remove(member.slot)
+        self._agenda.after(0.0, self._advert.tell)
         self._tell_member(member, {"gone": True})  # should it be there after all, it comes again
 
     def _sweep(self) -> None:
@@ -252,6 +255,7 @@ class Node:
             matching = {}
             for number, watch in request.watches.items():
                 matching[number] = watch.matching = self._matches(member, watch)
+        self._advert.tell()
         answer: dict[str, Any] = {"watch": matching} if matching else {}
         if request.matching is not None:
             answer["matching"] = self._matches(member, request.matching)
@@ -265,6 +269,7 @@ class Node:
 
     def _changed(self, changes: Changes) -> None:
         """Interests changed: grants are taken back, those who watch are told."""
+        self._ways.changed(changes.topics)
         self._grants.changed(changes)
         with self._lock:
             if not any(member.watches for member in self._members.all()):
@@ -337,5 +342,5 @@ class Node:
 
 
 def _answer(query: zenoh.Query, document: dict[str, Any]) -> None:
-    query.reply(query.key_expr, documents.write(document))
+    query.reply(query.key_expr, documents.write(document), express=True)
     query.drop()

@@ -6,94 +6,55 @@ with a little more time than its caller has, so that it is the caller's own time
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import threading
-from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from functools import partial
+from queue import SimpleQueue
 
 import zenoh
 
-from zenoh_la.encoders import Location
-from zenoh_la.encoders.locations import Region
-from zenoh_la.encoders.mgrs import Cell
-from zenoh_la.errors import ProtocolError, ZenohLaError
-from zenoh_la.keys import check_topic
-from zenoh_la.router_plugin import documents, frames, protocol
-from zenoh_la.router_plugin.adverts import Advert
-from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.errors import ZenohLaError
+from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin.asks import Ask
 from zenoh_la.router_plugin.callbacks import direct
-from zenoh_la.router_plugin.chunks import located_all
-from zenoh_la.router_plugin.documents import field, whole
-from zenoh_la.router_plugin.members import Members
-from zenoh_la.router_plugin.protocol import ANY, LOCAL, Interest, Sender
-from zenoh_la.router_plugin.routes import Owner, RoutingTable
+from zenoh_la.router_plugin.couriers import Couriers
 from zenoh_la.router_plugin.status import Counters
-from zenoh_la.values import Circle
+from zenoh_la.router_plugin.ways import MORE_TIME_MS, Way, Ways
+
+__all__ = ["Ask", "Passing", "Queries", "pass_back"]
 
 log = logging.getLogger("zenoh_la")
 
-BEST, ALL, ALL_COMPLETE = "best", "all", "complete"
-_MORE_TIME_MS = 1000
-_DEFAULT_TIMEOUT_MS = 10_000
-MAX_TIMEOUT_MS = 24 * 3600 * 1000
-_MAX_COMPARED = 10_000
+_WIDE = 4096
+"""Characters of a get that has very many location keys: 1,200 grid zones are some 12,000, and to
+find who is meant among 5,000 circles takes most of a second."""
+_MAX_WIDE = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A located get: the document that goes with it.
+class Ends:
+    """Ends gets in a thread of its own: `Passing` says why.
 
-    Attributes:
-        topic: the plain topic.
-        chunk: the location keys of its area, in one chunk.
-        target: ``"best"``, ``"all"`` or ``"complete"``.
-        timeout_ms: the caller's; at most a day.
-        any_key: whether replies may have any key.
-        only: of the node that gets it, the one entry of its advert that is meant; -1 for all.
-        tag: of the session that gets it.
-        ids: of the queryables that are meant in that session.
+    Of its own, because a caller that does not read holds up the ends of others, but nothing else.
     """
 
-    topic: str = ""
-    chunk: str = ""
-    target: str = BEST
-    timeout_ms: int = _DEFAULT_TIMEOUT_MS
-    any_key: bool = False
-    only: int = -1
-    tag: int = 0
-    ids: tuple[int, ...] = ()
+    def __init__(self, name: str) -> None:
+        self._waiting: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+        self.soon = self._waiting.put
 
-    def write(self) -> bytes:
-        """The document: fields that have their default are left out."""
-        every = ((f.name, getattr(self, f.name), f.default) for f in dataclasses.fields(self))
-        return documents.write({name: value for name, value, usual in every if value != usual})
+    def _run(self) -> None:
+        while (end := self._waiting.get()) is not None:
+            try:
+                end()
+            except Exception as exc:
+                log.debug("a get could not be ended: %s", exc)
 
-    @classmethod
-    def read(cls, data: bytes) -> Ask:
-        fields = documents.read(data)
-        only = fields.get("only")
-        ids = tuple(whole(number) for number in field(fields, "ids", list))
-        ask = cls(
-            field(fields, "topic", str),
-            field(fields, "chunk", str),
-            field(fields, "target", str, BEST),
-            field(fields, "timeout_ms", int, _DEFAULT_TIMEOUT_MS),
-            field(fields, "any_key", bool),
-            -1 if only is None else whole(only),
-            field(fields, "tag", int),
-            ids,
-        )
-        if ask.target not in (BEST, ALL, ALL_COMPLETE):
-            raise ProtocolError(ask.target, "is no target of a get")
-        if not 0 < ask.timeout_ms <= MAX_TIMEOUT_MS:
-            raise ProtocolError(ask.timeout_ms, f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS}")
-        if any(a >= b for a, b in pairwise(ids)):
-            raise ProtocolError(ids, "ids must ascend")
-        return ask
+    def close(self, timeout_s: float = 5.0) -> None:
+        self._waiting.put(None)
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout_s)
 
 
 class Passing:
@@ -106,7 +67,7 @@ class Passing:
     """
 
     def __init__(
-        self, session: zenoh.Session, query: zenoh.Query, ends: Agenda | None = None
+        self, session: zenoh.Session, query: zenoh.Query, ends: Ends | None = None
     ) -> None:
         self._session = session
         self._query = query
@@ -132,7 +93,7 @@ class Passing:
             target=zenoh.QueryTarget.ALL,
             consolidation=zenoh.ConsolidationMode.NONE,
             accept_replies=zenoh.ReplyKeyExpr.ANY,
-            timeout=(timeout_ms + _MORE_TIME_MS) / 1000,
+            timeout=(timeout_ms + MORE_TIME_MS) / 1000,
             payload=query.payload,
             encoding=query.encoding,
             attachment=frames.attached(user, end),
@@ -147,7 +108,7 @@ class Passing:
         if self._ends is None:
             self.done()
         else:
-            self._ends.after(0.0, self.done)
+            self._ends.soon(self.done)
 
     def done(self) -> None:
         """One part has ended; the caller ends the first one, when all others have begun."""
@@ -186,6 +147,9 @@ def pass_back(query: zenoh.Query, reply: zenoh.Reply, key: str | None = None) ->
         log.debug("a reply came too late: %s", exc)
 
 
+WayOf = Callable[[zenoh.Query], tuple[Way, zenoh.ZBytes | None]]
+
+
 class Queries:
     """Takes located gets in and passes them on."""
 
@@ -193,138 +157,72 @@ class Queries:
         self,
         session: zenoh.Session,
         nid: str,
-        table: RoutingTable,
-        members: Members,
-        advert: Advert,
+        ways: Ways,
         counters: Counters,
+        couriers: Couriers,
     ) -> None:
         self._session = session
-        self._nid = nid
-        self._table = table
-        self._members = members
-        self._advert = advert
+        self._ways = ways
         self._counters = counters
-        # Of its own: a caller that does not read holds up the ends of others, but nothing else.
-        self._ends = Agenda(f"zenoh-la-gets-{nid}")
+        self._ends = Ends(f"zenoh-la-gets-{nid}")
+        self._couriers = couriers
+        self._wide = 0
 
     def close(self) -> None:
         self._ends.close()
 
     def on_ingress(self, query: zenoh.Query) -> None:
         """A located get from one of this node's sessions."""
-        self._handle(query, self._from_session)
+        self._begin(query, len(str(query.key_expr)), self._from_session)
 
     def on_egress(self, query: zenoh.Query) -> None:
         """A located get from another node."""
-        self._handle(query, self._from_node)
+        self._begin(query, len(query.attachment or b""), self._from_node)
 
-    def _handle(self, query: zenoh.Query, step: Callable[[zenoh.Query, Passing], None]) -> None:
+    def _begin(self, query: zenoh.Query, length: int, way_of: WayOf) -> None:
+        """Those of very many keys one after the other, on a thread that receives nothing else."""
+        if length <= _WIDE:
+            self._handle(query, way_of)
+        elif self._wide < _MAX_WIDE:
+            self._wide += 1
+            self._couriers.send("wide gets", partial(self._handle_wide, query, way_of))
+        else:
+            self._refuse(query, "too many gets of many location keys at once")
+            query.drop()
+
+    def _handle_wide(self, query: zenoh.Query, way_of: WayOf) -> None:
+        try:
+            self._handle(query, way_of)
+        finally:
+            self._wide -= 1
+
+    def _handle(self, query: zenoh.Query, way_of: WayOf) -> None:
         passing = Passing(self._session, query, self._ends)
         try:
-            step(query, passing)
+            way, user = way_of(query)
+            for key, end in way.targets:
+                passing.to(key, end, user, way.timeout_ms)
         except (ZenohLaError, zenoh.ZError) as exc:
-            self._counters.refused += 1
-            query.reply_err(f"zenoh-la: {exc}", encoding=zenoh.Encoding.TEXT_PLAIN)
+            self._refuse(query, exc)
         finally:
             passing.done()
 
-    def _from_session(self, query: zenoh.Query, passing: Passing) -> None:
-        sender, chunk, topic = protocol.split_ingress(str(query.key_expr), self._nid)
-        check_topic(topic)
-        parts = frames.split_marked(query.attachment)
-        if parts is None:  # a client that knows no more than the key
-            user = query.attachment
-            ask = Ask(topic, chunk)
+    def _refuse(self, query: zenoh.Query, problem: object) -> None:
+        self._counters.refused += 1
+        query.reply_err(f"zenoh-la: {problem}", encoding=zenoh.Encoding.TEXT_PLAIN)
+
+    def _from_session(self, query: zenoh.Query) -> tuple[Way, zenoh.ZBytes | None]:
+        attachment = query.attachment
+        parts = frames.split_marked(attachment)
+        if parts is None:
+            way, user = self._ways.of_session(str(query.key_expr), None), attachment
         else:
-            header, own = parts
+            document, own = parts
+            way = self._ways.of_session(str(query.key_expr), document)
             user = None if own is None else zenoh.ZBytes(own)
-            ask = Ask.read(header)
-            ask = Ask(topic, chunk, ask.target, ask.timeout_ms, ask.any_key)
-        locations = located_all(chunk)
         self._counters.gets += 1
-        found = self._table.answerers(topic, locations, sender)
-        if sender.destination == LOCAL:
-            found = _of_sessions(found)
-        self._pass_on(passing, ask, user, chosen(found, ask, locations))
+        return way, user
 
-    def _from_node(self, query: zenoh.Query, passing: Passing) -> None:
-        header, own = frames.split(query.attachment)
-        ask = Ask.read(header)
-        check_topic(ask.topic)
-        locations = located_all(ask.chunk)
-        found = self._table.answerers(ask.topic, locations, Sender(None, ANY))
-        mine = _of_sessions(found)
-        if ask.only >= 0:
-            owner = self._advert.owner(ask.only)
-            # It may be gone, and another one be there that the asking node has not heard of.
-            mine = {o: i for o, i in mine.items() if o == owner} or mine
-        elif ask.target == ALL_COMPLETE:
-            mine = chosen(mine, ask, locations)
-        self._pass_on(passing, ask, None if own is None else zenoh.ZBytes(own), mine)
-
-    def _pass_on(
-        self, passing: Passing, ask: Ask, user: zenoh.ZBytes | None, found: dict[Owner, Interest]
-    ) -> None:
-        mine: defaultdict[int, list[int]] = defaultdict(list)
-        nodes: dict[str, int] = {}
-        for first, number in found:
-            if isinstance(first, int):
-                mine[first].append(number)
-            else:
-                nodes[first] = number if ask.target == BEST and len(found) == 1 else -1
-        more = min(ask.timeout_ms + _MORE_TIME_MS, MAX_TIMEOUT_MS)
-        for slot, ids in mine.items():
-            member = self._members.get(slot)
-            if member is not None:
-                fields: dict[str, Any] = {"tag": member.tag, "ids": tuple(sorted(ids))}
-                part = Ask(ask.topic, ask.chunk, ask.target, more, ask.any_key, -1, **fields)
-                passing.to(member.gets, frames.ending(part.write()), user, more)
-        for nid, only in nodes.items():
-            part = Ask(ask.topic, ask.chunk, ask.target, more, ask.any_key, only)
-            passing.to(protocol.one_get(nid), frames.ending(part.write()), user, more)
-
-
-def _of_sessions(found: dict[Owner, Interest]) -> dict[Owner, Interest]:
-    """Those of this node's own sessions."""
-    return {owner: interest for owner, interest in found.items() if isinstance(owner[0], int)}
-
-
-def chosen(
-    found: dict[Owner, Interest], ask: Ask, locations: tuple[Location, ...]
-) -> dict[Owner, Interest]:
-    """Those that the target means.
-
-    As in Zenoh, the best match is the nearest queryable that knows all, or else everybody. Here
-    one that knows all must also hold the whole area of the get.
-    """
-    if ask.target == ALL:
-        return found
-    complete = {
-        owner: interest
-        for owner, interest in found.items()
-        if interest.complete and zenoh.KeyExpr(interest.topic).includes(ask.topic)
-    }
-    if ask.target == ALL_COMPLETE:
-        return complete
-    compared = 0
-    for owner in sorted(complete, key=lambda o: isinstance(o[0], str)):
-        compared += len(complete[owner].locations) * len(locations)
-        if compared > _MAX_COMPARED:
-            break  # it would take longer than to ask them all
-        if all(any(_covers(a, b) for a in complete[owner].locations) for b in locations):
-            return {owner: complete[owner]}
-    return found
-
-
-def _covers(area: Location, part: Location) -> bool:
-    """Whether an area surely holds another one; False if that is not easy to tell."""
-    if isinstance(area, Cell) and isinstance(part, Cell):
-        return part.place.path.startswith(area.place.path)
-    if isinstance(area, Region) and isinstance(part, Region):
-        if area.place == part.place:
-            return True
-        inner = part.place.bounds if isinstance(part.place, Circle) else part.place
-        if area.place.planar is not None and inner.planar is not None:
-            return bool(area.place.planar.geometry.covers(inner.planar.geometry))
-        return False
-    return area.matches(part) is True and not isinstance(area, Cell | Region)
+    def _from_node(self, query: zenoh.Query) -> tuple[Way, zenoh.ZBytes | None]:
+        document, own = frames.split(query.attachment)
+        return self._ways.of_node(document), None if own is None else zenoh.ZBytes(own)

@@ -24,6 +24,7 @@ from zenoh_la.router_plugin.documents import MAX_VERSION, decimal, field, whole
 from zenoh_la.router_plugin.epochs import Changes
 from zenoh_la.router_plugin.protocol import Interest
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
+from zenoh_la.router_plugin.ways import At
 
 log = logging.getLogger("zenoh_la")
 
@@ -52,6 +53,7 @@ class _View:
         self.newest = -1
         self.backwards = 0
         self.entries: set[int] = set()
+        self.at: dict[int, At] = {}
         self.pulling = False
         self.retry_s = _FIRST_RETRY_S
         self.heard_s = monotonic()
@@ -90,6 +92,11 @@ class Views:
         """The nodes of which this one knows the interests, and in which version."""
         with self._lock:
             return {view.nid: view.version for view in self._views.values() if view.version >= 0}
+
+    def at(self, nid: str, entry: int) -> At | None:
+        """Slot, tag and id of the queryable behind an entry, if its node says so."""
+        view = self._views.get(nid)
+        return None if view is None else view.at.get(entry)
 
     def appeared(self, nid: str, zid: str) -> None:
         """Its presence token is there.
@@ -197,18 +204,20 @@ class Views:
     def _take_state(self, view: _View, document: dict[str, Any]) -> None:
         version = whole(document.get("v"), MAX_VERSION)
         new = _entries(view.nid, field(document, "set", dict))
+        at = _whose(field(document, "at", dict))
         with self._lock:
             if self._views.get(view.nid) is not view or version < view.version:
                 return
             numbers = {owner[1] for owner, _ in new}
             gone = [(view.nid, entry) for entry in view.entries - numbers]
-            view.entries, view.version = numbers, version
+            view.entries, view.version, view.at = numbers, version, at
             self._tell(self._table.change(new, gone))
 
     def _take_delta(self, nid: str, document: dict[str, Any]) -> None:
         before, after = _versions(document.get("v"))
         new = _entries(protocol.check_nid(nid), field(document, "set", dict))
         gone = [whole(entry) for entry in field(document, "gone", list)]
+        at = _whose(field(document, "at", dict))
         with self._lock:
             view = self._views.get(nid)
             if view is None:
@@ -224,6 +233,9 @@ class Views:
                 view.version = after
                 view.entries.difference_update(gone)
                 view.entries.update(owner[1] for owner, _ in new)
+                for entry in (*gone, *(owner[1] for owner, _ in new)):
+                    view.at.pop(entry, None)
+                view.at.update(at)
                 self._tell(self._table.change(new, [(nid, entry) for entry in gone]))
             elif view.version < before or self._goes_backwards(view, after):
                 self._agenda.after(0.0, lambda: self._pull(nid))
@@ -239,6 +251,19 @@ class Views:
                 view.version, view.backwards = -1, 0
                 return True
         return False
+
+
+def _whose(plain: dict[str, Any]) -> dict[int, At]:
+    """Who is behind the entries of an advert, as far as it says so."""
+    found: dict[int, At] = {}
+    for number, data in plain.items():
+        match data:
+            case [slot, tag, ident]:
+                at = whole(slot, protocol.MAX_SLOT), whole(tag), whole(ident)
+                found[decimal(number)] = at
+            case _:
+                raise ProtocolError(data, "is no queryable [slot, tag, id]")
+    return found
 
 
 def _versions(plain: Any) -> tuple[int, int]:

@@ -292,9 +292,16 @@ class Node(Taker):
         self.session.put(key("one", nid), payload, attachment=framed(header(place, topic)))
 
     def get(self, nid: str, **document: Any) -> list[zenoh.Reply]:
+        return self._get(key("oneget", nid), document)
+
+    def ask_session(self, nid: str, slot: int, **document: Any) -> list[zenoh.Reply]:
+        """Straight, if the advert says who is behind an entry."""
+        return self._get(key("toget", nid, slot), document)
+
+    def _get(self, at: str, document: dict[str, Any]) -> list[zenoh.Reply]:
         return list(
             self.session.get(
-                key("oneget", nid),
+                at,
                 consolidation=zenoh.ConsolidationMode.NONE,
                 accept_replies=zenoh.ReplyKeyExpr.ANY,
                 attachment=framed(json.dumps(document).encode()),

@@ -11,12 +11,13 @@ import pytest
 from tests.network import Inbox, RouterProcess, client, native_client, router, statuses, wait_for
 from tests.router_plugin import foreign
 from tests.router_plugin.foreign import Client, Node, example, key, marked, point
-from zenoh_la import Circle, Coordinates, LocationSession, Precision
+from zenoh_la import Circle, Coordinates, LocationSession, Precision, Shape
 
 LINZ, GRAZ = Coordinates(48.3, 14.3), Coordinates(47.07, 15.44)
 NID, SLOT = "7f3a0c91", 4
 AROUND_LINZ = json.loads(example("json", "ask"))["interests"]["1"][2][0]
 AROUND_GRAZ = "zla_s_2_eyJyIjo1MDAwLjAsImMiOnsibGF0Ijo0Ny4wNywibG9uZyI6MTUuNDR9fQ"
+GET_GRAZ = "zla_g_2_eyJyIjo1MDAwLjAsImMiOnsibGF0Ijo0Ny4wNywibG9uZyI6MTUuNDR9fQ"
 GET_LINZ = json.loads(example("json", "toget"))["chunk"]
 
 
@@ -324,3 +325,40 @@ def test_a_strange_node_reaches_a_routers_sessions(
         assert reply.ok is not None
         assert reply.ok.payload.to_string() == "from a session"
         assert marked(reply.ok.attachment) == ((48.3, 14.3), None)
+
+
+def test_a_strange_node_asks_a_routers_session_straight(
+    home: RouterProcess, session: LocationSession
+) -> None:
+    """Where it is, it is asked; where it was when the other node last heard of it, not any more."""
+    where = LINZ
+
+    def answer(query: Any) -> None:
+        with query:
+            query.reply("t/straight", "from a session")
+
+    session.declare_position_handler(0, lambda: where)
+    session.declare_queryable(
+        "t/straight", answer, location_shape=Shape.CIRCLE, shape_data={"r": 5000}
+    )
+    with Node(home.endpoint, NID) as node:
+        (nid,) = [n for n, s in statuses(node.session).items() if s["zid"] == home.zid]
+
+        def entry() -> tuple[str, list[Any]]:
+            entries = node.state_of(nid)["set"]
+            return next((n, e) for n, e in entries.items() if e[1] == "t/straight")
+
+        number, before = entry()
+        slot, tag, ident = node.state_of(nid)["at"][number]
+
+        def asked(place: str) -> list[str]:
+            ask = {"topic": "t/straight", "chunk": place, "tag": tag, "ids": [ident]}
+            replies = node.ask_session(nid, slot, **ask)
+            return [reply.ok.payload.to_string() for reply in replies if reply.ok is not None]
+
+        assert asked(GET_LINZ) == ["from a session"]
+        assert asked(GET_GRAZ) == []
+        where = GRAZ
+        wait_for(lambda: entry()[1][2] != before[2], "it has moved")
+        assert asked(GET_LINZ) == []
+        assert asked(GET_GRAZ) == ["from a session"]

@@ -27,9 +27,9 @@ from zenoh_la.router_plugin import (
     relay,
     views,
 )
+from zenoh_la.router_plugin.asks import Ask
 from zenoh_la.router_plugin.chunks import located
 from zenoh_la.router_plugin.members import Members, Request
-from zenoh_la.router_plugin.queries import Ask
 from zenoh_la.router_plugin.status import Counters, Status
 from zenoh_la.session.routes import Routes
 
@@ -136,6 +136,7 @@ def test_the_documents_are_the_codes() -> None:
     assert toget.write().decode() == as_one_line("toget")
     state, delta = (documents.read(as_one_line(name).encode()) for name in ("state", "delta"))
     assert len(views._entries(NID, state["set"])) == 2
+    assert views._whose(state["at"]) == {3: (SLOT, 191734302, 2)}
     assert views._versions(delta["v"]) == (17, 18)
     assert len(views._entries(NID, delta["set"])) == 1
     assert views._versions(documents.read(as_one_line("heartbeat").encode())["v"]) == (18, 18)

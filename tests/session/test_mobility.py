@@ -358,7 +358,7 @@ def test_a_subscriber_undeclared_while_it_moves_is_gone(peer: Mover) -> None:
     status = peer.session.node_status()
     assert status is not None
     assert status.interests == 0
-    assert not peer.session._core.membership._interests
+    assert not peer.session._core.membership.interests
 
 
 def entities(session: zenoh.Session) -> int:

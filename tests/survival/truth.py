@@ -24,7 +24,7 @@ def truth(sessions: Iterable[LocationSession]) -> Known:
         membership = session._core.membership
         home = membership.home
         nid = "nowhere" if home is None else home.nid
-        interests = membership._interests.copy().values()
+        interests = membership.interests.copy().values()
         found.update(_row(nid, i) for i in interests if i.chunks and i.origin != LOCAL)
     return found
 

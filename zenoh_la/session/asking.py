@@ -20,16 +20,10 @@ import zenoh
 from zenoh_la.errors import InvalidLocationError, LocationKeyError, PositionError, ProtocolError
 from zenoh_la.keys import Role
 from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin.asks import ALL, ALL_COMPLETE, BEST, MAX_TIMEOUT_MS, Ask
 from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.chunks import check_count, joined
-from zenoh_la.router_plugin.queries import (
-    ALL,
-    ALL_COMPLETE,
-    BEST,
-    MAX_TIMEOUT_MS,
-    Ask,
-    pass_back,
-)
+from zenoh_la.router_plugin.queries import pass_back
 from zenoh_la.session import handlers
 from zenoh_la.session.core import Core, check_kind, locality, topic_of
 from zenoh_la.session.home import Home

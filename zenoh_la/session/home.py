@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
+from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
 
@@ -125,20 +125,22 @@ def call(
     timeout_s: float,
     destination: zenoh.Locality | None = None,
 ) -> dict[str, Any] | None:
-    """A request and its answer; None if nobody answers."""
-    answers: list[dict[str, Any]] = []
-    ended = threading.Event()
+    """A request and its answer, as soon as that is there; None if nobody answers."""
+    answers: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
 
     def on_reply(reply: zenoh.Reply) -> None:
         if reply.ok is not None:
             try:
-                answers.append(documents.read(reply.ok.payload))
+                answers.put(documents.read(reply.ok.payload))
             except ProtocolError as exc:
-                answers.append({"error": f"an answer that cannot be read: {exc}"})
+                answers.put({"error": f"an answer that cannot be read: {exc}"})
+
+    def on_end() -> None:
+        answers.put(None)
 
     session.get(
         key,
-        direct(on_reply, ended.set),
+        direct(on_reply, on_end),
         payload=documents.write(document),
         timeout=timeout_s,
         consolidation=zenoh.ConsolidationMode.NONE,
@@ -148,10 +150,13 @@ def call(
         allowed_destination=destination,
     )
     give_up_at = monotonic() + timeout_s + 1.0
-    # A get that waits when its session is closed may not be ended by it.
-    while not ended.wait(_LOOK_S) and monotonic() < give_up_at and not session.is_closed():
-        pass
-    return answers[0] if answers else None
+    while True:
+        try:
+            return answers.get(timeout=_LOOK_S)
+        except Empty:
+            # A get that waits when its session is closed may not be ended by it.
+            if monotonic() >= give_up_at or session.is_closed():
+                return None
 
 
 def hello(session: zenoh.Session, routers: list[str]) -> tuple[str, Place] | None:

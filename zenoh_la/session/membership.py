@@ -69,7 +69,7 @@ class Membership:
         self._closed = False
         self.waiting = Waiting()
         self._patience = 0
-        self._interests: dict[int, Interest] = {}
+        self.interests: dict[int, Interest] = {}
         self._watches: dict[int, tuple[list[Any], Callable[[bool], None]]] = {}
         self._left: list[Home] = []
         self._follower = Follower(self._reconsider, lambda: self._closed or session.is_closed())
@@ -141,29 +141,29 @@ class Membership:
         """
         self.join(to_wait=True)
         with self._order:
-            before = {number: self._interests.get(number) for number in changes}
-            self._interests.update(changes)
+            before = {number: self.interests.get(number) for number in changes}
+            self.interests.update(changes)
             plain = {number: interest.to_plain() for number, interest in changes.items()}
             try:
                 self._tell({"interests": plain})
             except NodeError:
                 for number, old in before.items():
                     if old is None:
-                        self._interests.pop(number, None)
+                        self.interests.pop(number, None)
                     else:
-                        self._interests[number] = old
+                        self.interests[number] = old
                 raise
 
     def move(self, changes: dict[int, Interest]) -> None:
         """Moves those of the interests that have not been taken back meanwhile."""
         with self._order:
-            left = {n: interest for n, interest in changes.items() if n in self._interests}
+            left = {n: interest for n, interest in changes.items() if n in self.interests}
             if left:
                 self.declare(left)
 
     def undeclare(self, number: int) -> None:
         """Takes an interest back."""
-        self._take_back(self._interests, "gone", number)
+        self._take_back(self.interests, "gone", number)
 
     def watch(self, number: int, plain: list[Any], told: Callable[[bool], None]) -> None:
         """Has `told` called when somebody begins or ceases to listen."""
@@ -303,7 +303,7 @@ class Membership:
     def _tell_all(self, home: Home) -> None:
         """Also if there is nothing to tell: the answer says that the registration is good."""
         document: dict[str, Any] = {"reset": True}
-        document["interests"] = {n: i.to_plain() for n, i in list(self._interests.items())}
+        document["interests"] = {n: i.to_plain() for n, i in list(self.interests.items())}
         document["watch"] = {n: plain for n, (plain, _) in list(self._watches.items())}
         self.on_news(home.request(document))
 

@@ -13,9 +13,9 @@ from zenoh_la.encoders.locations import Region
 from zenoh_la.errors import ArgumentError
 from zenoh_la.keys import LocationKey, Role, from_chunk, to_chunk
 from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin.asks import Ask
 from zenoh_la.router_plugin.chunks import chunks_in, located, located_all
 from zenoh_la.router_plugin.match import locations_match
-from zenoh_la.router_plugin.queries import Ask
 from zenoh_la.session.core import Core
 from zenoh_la.values import Coordinates
 
@@ -190,12 +190,12 @@ class LocatedQuery:
         if location is None:
             return attachment
         if isinstance(location, Coordinates):
-            chunk = self._core.places.position_chunk(location, self._precision)
+            packed = self._core.places.packed(location, self._precision)
         elif isinstance(location, LocationKey):
             chunk = to_chunk(location, bloom_domain)
+            packed = frames.pack_location(located(chunk), chunk)
         else:
             raise ArgumentError("location", location, "must be Coordinates or a LocationKey")
-        packed = frames.pack_location(located(chunk), chunk)
         end = frames.ending(frames.pack_header(packed))
         return frames.attached(frames.given(attachment), end) + frames.MAGIC
 

@@ -8,8 +8,10 @@ import zenoh
 
 from zenoh_la.keys import Role
 from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin.asks import Ask
 from zenoh_la.router_plugin.callbacks import direct
-from zenoh_la.router_plugin.queries import Ask, Passing
+from zenoh_la.router_plugin.match import locations_match
+from zenoh_la.router_plugin.queries import Passing
 from zenoh_la.session import handlers
 from zenoh_la.session.core import Claim, Core, locality
 from zenoh_la.session.handle import Handle
@@ -25,6 +27,14 @@ class Queryable(Handle[_H, LocatedQuery]):
     """Like `zenoh.Queryable`, of an area."""
 
 
+def _is_meant(core: Core, number: int, query: LocatedQuery) -> bool:
+    """Whether an area meets a queryable where that is now: other nodes hear of moves later."""
+    interest, areas = core.membership.interests.get(number), query.areas
+    if interest is None or areas is None:
+        return True
+    return any(locations_match(area, own) for area in areas for own in interest.locations)
+
+
 def declare_in_area(
     core: Core,
     topic: str,
@@ -38,8 +48,12 @@ def declare_in_area(
     origin = locality("allowed_origin", allowed_origin)
     claim = Claim("q", topic, where, Role.QUERYABLE, complete, origin)
 
-    def change(query: zenoh.Query) -> LocatedQuery:
-        return LocatedQuery(query, core, where.precision)
+    def change(query: zenoh.Query) -> LocatedQuery | None:
+        found = LocatedQuery(query, core, where.precision)
+        if where.is_ego_centric and not _is_meant(core, number, found):
+            found.drop()
+            return None
+        return found
 
     def on_plain(query: zenoh.Query) -> None:
         passing = Passing(core.session, query)
