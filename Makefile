@@ -12,7 +12,7 @@ PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip -qq --disable-pip-version-chec
 help:
 	@echo "make demo       a small network with places and without, compared (10 s)"
 	@echo "make test       all tests but the long campaigns"
-	@echo "make test-all   the long campaigns too, with ten times the random examples (about 15 minutes)"
+	@echo "make test-all   the long campaigns too, with ten times the random examples (about 35 minutes)"
 	@echo "make test-wheel builds the wheel and tries it, installed in an environment of its own"
 	@echo "make check      ruff and mypy --strict"
 	@echo "make bench      all measurements in one table, beside native Zenoh and others (about 15 minutes)"

@@ -87,7 +87,7 @@ class Node:
             session, self.nid, self._table, self._members, self._outlets, self.counters
         )
         self._ways = Ways(self.nid, self._table, self._members, self._advert.owner)
-        self._queries = Queries(session, self.nid, self._ways, self.counters)
+        self._queries = Queries(session, self.nid, self._ways, self.counters, self._couriers)
         self._grants = Grants(
             session, self.nid, self._members, self._table, self._relay, self.counters,
             self._agenda, self._couriers, allowed=grants,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 
 import zenoh
@@ -18,11 +19,17 @@ from zenoh_la.router_plugin import frames
 from zenoh_la.router_plugin.asks import Ask
 from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.counters import Counters
+from zenoh_la.router_plugin.couriers import Couriers
 from zenoh_la.router_plugin.ways import MORE_TIME_MS, Way, Ways
 
 __all__ = ["Ask", "Passing", "Queries", "pass_back"]
 
 log = logging.getLogger("zenoh_la")
+
+_WIDE = 4096
+"""Characters of a get that has very many location keys: 1,200 grid zones are some 12,000, and to
+find who is meant among 5,000 circles takes most of a second."""
+_MAX_WIDE = 32
 
 
 class Ends:
@@ -140,39 +147,69 @@ def pass_back(query: zenoh.Query, reply: zenoh.Reply, key: str | None = None) ->
         log.debug("a reply came too late: %s", exc)
 
 
+WayOf = Callable[[zenoh.Query], tuple[Way, zenoh.ZBytes | None]]
+
+
 class Queries:
     """Takes located gets in and passes them on."""
 
-    def __init__(self, session: zenoh.Session, nid: str, ways: Ways, counters: Counters) -> None:
+    def __init__(
+        self,
+        session: zenoh.Session,
+        nid: str,
+        ways: Ways,
+        counters: Counters,
+        couriers: Couriers,
+    ) -> None:
         self._session = session
         self._ways = ways
         self._counters = counters
         self._ends = Ends(f"zenoh-la-gets-{nid}")
+        self._couriers = couriers
+        self._wide = 0
 
     def close(self) -> None:
         self._ends.close()
 
     def on_ingress(self, query: zenoh.Query) -> None:
         """A located get from one of this node's sessions."""
-        self._handle(query, self._from_session)
+        self._begin(query, len(str(query.key_expr)), self._from_session)
 
     def on_egress(self, query: zenoh.Query) -> None:
         """A located get from another node."""
-        self._handle(query, self._from_node)
+        self._begin(query, len(query.attachment or b""), self._from_node)
 
-    def _handle(
-        self, query: zenoh.Query, way_of: Callable[[zenoh.Query], tuple[Way, zenoh.ZBytes | None]]
-    ) -> None:
+    def _begin(self, query: zenoh.Query, length: int, way_of: WayOf) -> None:
+        """Those of very many keys one after the other, on a thread that receives nothing else."""
+        if length <= _WIDE:
+            self._handle(query, way_of)
+        elif self._wide < _MAX_WIDE:
+            self._wide += 1
+            self._couriers.send("wide gets", partial(self._handle_wide, query, way_of))
+        else:
+            self._refuse(query, "too many gets of many location keys at once")
+            query.drop()
+
+    def _handle_wide(self, query: zenoh.Query, way_of: WayOf) -> None:
+        try:
+            self._handle(query, way_of)
+        finally:
+            self._wide -= 1
+
+    def _handle(self, query: zenoh.Query, way_of: WayOf) -> None:
         passing = Passing(self._session, query, self._ends)
         try:
             way, user = way_of(query)
             for key, end in way.targets:
                 passing.to(key, end, user, way.timeout_ms)
         except (ZenohLaError, zenoh.ZError) as exc:
-            self._counters.refused += 1
-            query.reply_err(f"zenoh-la: {exc}", encoding=zenoh.Encoding.TEXT_PLAIN)
+            self._refuse(query, exc)
         finally:
             passing.done()
+
+    def _refuse(self, query: zenoh.Query, problem: object) -> None:
+        self._counters.refused += 1
+        query.reply_err(f"zenoh-la: {problem}", encoding=zenoh.Encoding.TEXT_PLAIN)
 
     def _from_session(self, query: zenoh.Query) -> tuple[Way, zenoh.ZBytes | None]:
         attachment = query.attachment

@@ -6,6 +6,7 @@ import signal
 import threading
 from contextlib import ExitStack
 from itertools import pairwise
+from random import Random
 from time import monotonic
 from typing import Any, Self
 
@@ -198,3 +199,51 @@ def test_not_for_long_either(figures: Figures) -> None:
     figures.record(f"beside a publisher at full speed ({speed:,.0f}/s), 15 s: longest delay",
                    calm.longest_s, "s", at_most=1)  # fmt: skip
     figures.record("  longest declaration of others", calm.longest_declaring_s, "s", at_most=1)
+
+
+_ASKER = """
+import sys, threading
+from tests.network import client
+from zenoh_la import MgrsCell, Precision
+session = client(sys.argv[1])
+zones = []
+for zone in range(1, 61):
+    for band in "CDEFGHJKLMNPQRSTUVWX":
+        try:
+            zones.append(MgrsCell.parse(f"{zone:02d}{band}"))
+        except ValueError:  # there are a few that are not
+            continue
+print("ready", flush=True)
+stopped = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.readline(), stopped.set()), daemon=True).start()
+asked = 0
+while not stopped.is_set():
+    list(session.get("wide", location_shape=zones, precision=Precision.MGRS, timeout=30))
+    asked += 1
+print(asked, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_get_of_the_whole_world_holds_up_nobody(figures: Figures) -> None:
+    """1,200 location keys, and 5,000 circles they might meet: most of a second to find out."""
+    random = Random(1)
+    with router() as at, ExitStack() as stack:
+        answerer = stack.enter_context(client(at.endpoint))
+        circles = [
+            Circle(Coordinates(random.uniform(-60, 60), random.uniform(-179, 179)), 50_000)
+            for _ in range(5000)
+        ]
+        ignore: Any = zenoh.handlers.Callback(lambda query: query.drop(), indirect=False)
+        for some in range(0, 5000, 500):
+            answerer.declare_queryable("wide", ignore, location_shape=circles[some : some + 500])
+        calm = calm_beside(stack, at.endpoint)
+        asker = start(stack, _ASKER, at.endpoint)
+        since_s = monotonic()
+        wait_for(lambda: monotonic() > since_s + 3.0, "a while")
+        asker.go_on()
+        assert int(asker.says()) > 0
+        calm.check()
+    figures.record("beside gets of the whole world over 5,000 circles: longest delay",
+                   calm.longest_s, "s", at_most=2)  # fmt: skip
+    figures.record("  longest declaration of others", calm.longest_declaring_s, "s", at_most=2)
