@@ -461,3 +461,55 @@ def test_who_is_told_that_a_route_is_no_more_says_that_it_ended() -> None:
             sender._lease.end()
         with last.declare_subscriber("t", Inbox(), location_shape=AREA):
             wait_for(lambda: not any(s["stale"] for s in statuses(observer).values()), "no doubt")
+
+
+def test_what_is_wrong_with_a_message_is_an_error_also_if_nobody_wants_it() -> None:
+    with network("L") as (first, _, _):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        publish_until(publisher, count(), lambda: granted(publisher))
+        assert granted(publisher).key is None
+        with pytest.raises(TypeError):
+            publisher.put(object())
+        with pytest.raises(TypeError):
+            publisher.put(b"", encoding=3.5)
+
+
+def test_another_grid_reaches_a_publisher_that_stays() -> None:
+    with network("L") as (first, last, _):
+        for session in (first, last):
+            session.declare_bloom_domain(BloomDomain(GeographicRange(45, 12, 49, 16), 8, 8, 0.25))
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        bloom = Precision.BLOOM_FILTER
+        publisher = first.declare_publisher("t", congestion_control=BLOCK, precision=bloom)
+        publisher.put("in the first grid")
+        for session in (first, last):
+            session.declare_bloom_domain(BloomDomain(GeographicRange(46, 13, 49, 16), 9, 9, 0.25))
+        inbox = Inbox()
+        last.declare_subscriber("t", inbox, location_shape=AREA, precision=bloom)
+        publisher.put("in the second")
+        inbox.wait(1)
+        assert inbox.texts() == ["in the second"]
+
+
+def test_many_topics_cost_a_publisher_no_grant_and_no_thread_an_error() -> None:
+    with network("L") as (first, last, _):
+        first.declare_position_handler(math.inf, lambda: LINZ)
+        publisher = first.declare_publisher("t", congestion_control=BLOCK)
+        last.declare_subscriber("t", Inbox(), location_shape=AREA)
+        failed: list[BaseException] = []
+
+        def send(name: int) -> None:
+            try:
+                for number in range(400):
+                    first.put(f"many/{name}/{number}", "", congestion_control=BLOCK)
+            except BaseException as exc:
+                failed.append(exc)
+
+        threads = [threading.Thread(target=send, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(DEADLINE_S)
+        assert not failed
+        publish_until(publisher, count(), lambda: granted(publisher))

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from tests.network import Inbox, client, converged, line_of_routers, native_client, wait_for
+import math
+
+import zenoh_la
+from tests.network import (
+    Inbox,
+    client,
+    config,
+    converged,
+    endpoint,
+    line_of_routers,
+    native_client,
+    router,
+    wait_for,
+)
 from zenoh_la import Circle, Coordinates
 
 LINZ = Coordinates(48.3, 14.3)
@@ -48,3 +61,21 @@ def test_a_killed_clients_interests_are_gone_everywhere() -> None:
             lambda: all(s["interests"] == 0 for s in converged(observer, 2).values()),
             "no interests are left",
         )
+
+
+def test_a_session_that_is_a_router_itself_answers_gets_from_the_next_router() -> None:
+    at, next_at = endpoint(), endpoint()
+    with (
+        zenoh_la.open(config("router", listen=[at])) as answering,
+        router(listen=next_at, connect=[at]),
+        client(next_at) as asking,
+    ):
+        answering.declare_position_handler(math.inf, lambda: LINZ)
+        area = Circle(LINZ, 1000)
+        answering.declare_queryable("t", lambda query: query.reply("t", "yes"), location_shape=area)
+
+        def answers() -> list[str]:
+            replies = asking.get("t", location_shape=area)
+            return [reply.ok.payload.to_string() for reply in replies if reply.ok is not None]
+
+        wait_for(lambda: answers() == ["yes"], "an answer")
