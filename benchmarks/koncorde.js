@@ -6,7 +6,7 @@ const path = require("path");
 const { Koncorde } = require(path.resolve(process.argv[2], "node_modules", "koncorde"));
 
 const document = JSON.parse(require("fs").readFileSync(0, "utf8"));
-const { topic, filters, moved, places, checked } = document;
+const { topic, filters, moved, places, checked, rounds } = document;
 const asked = places.map(([lat, lon]) => ({ place: { lat, lon } }));
 
 function seconds(job) {
@@ -45,12 +45,22 @@ function warmUp() {
 }
 
 warmUp();
-const engine = new Koncorde();
+const figures = {};
 const ids = [];
-const figures = {
-  "add/s": filters.length / seconds(() => add(engine, ids, filters)),
-  "move/s": moved.length / seconds(() => move(engine, ids, moved)),
-};
+let engine;
+let spent = 0;
+for (let i = 0; i < rounds; i++) {
+  engine = new Koncorde();
+  spent += seconds(() => add(engine, ids, filters));
+}
+figures["add/s"] = (rounds * filters.length) / spent;
+spent = 0;
+for (let i = 0; i < rounds; i++) {
+  spent += seconds(() => move(engine, ids, moved));
+  move(engine, ids, filters.slice(0, moved.length));
+}
+move(engine, ids, moved);
+figures["move/s"] = (rounds * moved.length) / spent;
 find(engine, asked.slice(0, 5000));
 figures["find/s"] = asked.length / seconds(() => find(engine, asked));
 const numbers = new Map(ids.map((id, i) => [id, i]));

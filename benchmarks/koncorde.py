@@ -85,6 +85,7 @@ def write(
     moved: Interests,
     places: list[Location],
     checked: int,
+    rounds: int,
 ) -> None:
     """The document that it is given."""
     document = {
@@ -93,6 +94,7 @@ def write(
         "moved": [filter_of(locations) for locations in moved],
         "places": [_pair(location) for location in places],
         "checked": checked,
+        "rounds": rounds,
     }
     path.write_text(json.dumps(document))
 

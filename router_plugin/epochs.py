@@ -11,9 +11,9 @@ boxes about them, and what is not understood concerns everybody.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 import zenoh
 
@@ -67,8 +67,7 @@ class Epoch:
         self.grants = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(NamedTuple):
     """Topics whose interests changed, and the epochs that are void, with the moves that did it.
 
     Without moves an epoch is void for sure; else each is to be asked whether it matters.
@@ -188,24 +187,24 @@ class Epochs:
                 break  # the caller forgets all
             for near in self._near(interest.locations):
                 looked_at += len(near) + 1
-                concerned.update(e for e in near if _intersect(e.topic, interest.topic))
+                concerned.update([e for e in near if _intersect(e.topic, interest.topic)])
         return concerned, looked_at
 
-    def _near(self, locations: Iterable[Location]) -> Iterator[Collection[Epoch]]:
-        if self._unknown:
-            yield self._unknown
-        boxes: dict[Box, None] = {}
+    def _near(self, locations: Iterable[Location]) -> list[Collection[Epoch]]:
+        near: list[Collection[Epoch]] = [self._unknown] if self._unknown else []
+        boxes: list[Box] = []
         for location in locations:
             if type(location) is Bits:
-                yield [e for e in self._elements if location.matches(e.location)]
+                near.append([e for e in self._elements if location.matches(e.location)])
                 continue
             some = _boxes(location)
             if some is None:
-                yield self._epochs.values()
-                return
-            boxes.update(dict.fromkeys(some))
-        for box in boxes:
-            yield self._places.near(box).values()
+                return [self._epochs.values()]
+            boxes += some
+        if len(boxes) > 1:
+            boxes = list(dict.fromkeys(boxes))  # the cells of a cover are in one square or two
+        near += [found.values() for box in boxes if (found := self._places.near(box))]
+        return near
 
     def about(self, topic: str) -> list[Epoch]:
         """All epochs of a topic, wherever they are."""

@@ -9,7 +9,7 @@ one of these touches both; the poles, where longitudes mean nothing, have tables
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from math import frexp
 from typing import Generic, TypeVar
@@ -122,24 +122,22 @@ class Raster(Generic[V]):
         return found
 
 
-def _cells_in(box: Box, level: Level[V]) -> Iterator[dict[int, V]]:
+def _cells_in(box: Box, level: Level[V]) -> list[dict[int, V]]:
     """The cells in use that a box touches: asked for one by one, or all, whichever are fewer."""
     scale, step, cells = level
     south, west, north, east = box
     width = east - west if west <= east else east - west + 360.0
     if ((north - south) * scale + 2.0) * (width * scale + 3.0) <= 2.0 * len(cells) + 6.0:
-        for key in _keys((box,), level):
-            cell = cells.get(key)
-            if cell is not None:
-                yield cell
-        return
+        return [cells[key] for key in _keys((box,), level) if key in cells]
     bottom, top, left = (int(side * scale + WHOLE - WHOLE) for side in (south, north, west))
     count = int(step) // 2
     right = int(east * scale + WHOLE - WHOLE) + (0 if west <= east else count)
+    touched = []
     for key, cell in cells.items():
         row, column = divmod(int(key - WHOLE) + count, 2 * count)
         if bottom <= row <= top and (column - count - left) % count <= right - left:
-            yield cell
+            touched.append(cell)
+    return touched
 
 
 def _shift(boxes: Sequence[Box]) -> int:
