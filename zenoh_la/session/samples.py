@@ -31,9 +31,13 @@ class LocatedSample:
     ) -> None:
         self._sample = sample
         self._packed = location
-        self.key_expr = key_expr
+        self._key_expr = key_expr
         self._attachment = attachment
         self._places = places
+
+    @property
+    def key_expr(self) -> zenoh.KeyExpr:
+        return self._key_expr
 
     @cached_property
     def location(self) -> Coordinates | None:
