@@ -58,6 +58,11 @@ def _totals(figures: Figures) -> list[dict[str, Any]]:
             spent = _of(found["together"], "seconds")
             case = "25,000 adds, 25,000 moves, 50,000 look-ups"
             rows.append(_row("all in one thread", case, spent, "s", at_most=1.6))
+            case = "1,000 subscribers move, 100 publishers stay"
+            share = [100.0 * one for one in _of(found["fleet"], "voided")]
+            row = _row("routes voided by a move", case, share, "%")
+            row["note"] = "of those of the topic; 100 % if places did not matter"
+            rows.append(row)
     for kind, found in figures["kinds"].items():
         for size, runs in found["sizes"].items():
             if int(size) == max(SIZES):

@@ -148,6 +148,21 @@ def time_together(data: Data) -> Figures:
     return {"seconds": seconds(job)}
 
 
+def time_fleet(data: Data) -> Figures:
+    """1,000 subscribers that move, beside publishers that stay: how many routes that voids."""
+    interests, moved, places = data
+    table = RoutingTable()
+    table.change(_owned(interests[:1000]), [])
+    epochs = [table.epoch(TOPIC, location) for location in places[:STAYING]]
+    owners = [owner for owner, _ in _owned(interests[:1000])]
+    moves = [(owners[i % 1000], new) for i, (_, new) in enumerate(_owned(moved))]
+    before = sum(epoch.number for epoch in epochs)
+    for one in moves:
+        table.change([one], [])
+    voided = sum(epoch.number for epoch in epochs) - before
+    return {"voided": voided / len(moves) / len(epochs)}
+
+
 def forked(job: Callable[[Data], Figures], data: Data) -> Figures:
     """One repetition, in a process that has the data and nothing else yet."""
     context = multiprocessing.get_context("fork")
@@ -224,6 +239,7 @@ def one_kind(kind: str) -> Figures:
         mixed = circles(rng, 25_000), circles(rng, 25_000), [point(rng) for _ in range(50_000)]
         gc.freeze()
         figures["together"] = [forked(time_together, mixed) for _ in range(REPETITIONS)]
+        figures["fleet"] = [forked(time_fleet, data)]
     return figures
 
 

@@ -21,6 +21,7 @@ from benchmarks.rows import Row, row
 from benchmarks.runs import Child, in_turn, of
 from tests.network import client, converged, line_of_routers, native_client
 from zenoh_la import Circle, Coordinates
+from zenoh_la.router_plugin.callbacks import direct
 
 SEED = 42
 PAYLOAD_BYTES = 200
@@ -29,6 +30,9 @@ LATENCY_S, THROUGHPUT_S = 2.0, 2.0
 TOPIC = "fleet/state"
 CENTRE = Coordinates(48.0, 14.0)
 CONTENDERS = ("native", "stays", "moves")
+KEPT = "native, kept"
+"""A native subscriber whose threads keep their Python state, as ours do (`callbacks.direct`): what
+it gains is no merit of ours as a network."""
 LINES = {"1 router": "L", "3 routers": "LsL"}
 _STAMP = Struct("<Qq")
 _BARE = 20_000
@@ -68,7 +72,9 @@ def subscribe(contender: str, endpoint: str) -> dict[str, float]:
 
     callback = zenoh.handlers.Callback(on_sample, indirect=False)
     with client(endpoint) as session:
-        if contender == "native":
+        if contender == KEPT:
+            session._zsession.declare_subscriber(TOPIC, direct(on_sample))
+        elif contender == "native":
             session._zsession.declare_subscriber(TOPIC, callback)
         else:
             session.declare_subscriber(TOPIC, callback, location_shape=Circle(CENTRE, 50_000))
@@ -100,7 +106,7 @@ def publish(contender: str, endpoint: str, rate: int, duration_s: float) -> dict
             session.declare_position_handler(0, lambda: next(turn))
         elif contender == "stays":
             session.declare_position_handler(float("inf"), lambda: CENTRE)
-        by: Any = session._zsession if contender == "native" else session
+        by: Any = session if contender in ("stays", "moves") else session._zsession
         put = by.declare_publisher(TOPIC, congestion_control=zenoh.CongestionControl.BLOCK).put
         start, before_s = monotonic_ns(), thread_time()
         end, sent = start + int(duration_s * 1e9), 0
@@ -114,7 +120,7 @@ def publish(contender: str, endpoint: str, rate: int, duration_s: float) -> dict
         spent_s, took_ns = thread_time() - before_s, monotonic_ns() - start
     before_s = thread_time()
     for i in range(_BARE):
-        if monotonic_ns() < end:
+        if monotonic_ns() >= end:
             _ = _STAMP.pack(monotonic_ns(), i) + pad
     return {
         "sent": sent,
@@ -162,7 +168,7 @@ def measured() -> list[Row]:
             )
             for contender in ("stays", "moves")
         ]
-    runs = in_turn("throughput", CONTENDERS, one_run, "L", 0, THROUGHPUT_S)
+    runs = in_turn("throughput", (*CONTENDERS, KEPT), one_run, "L", 0, THROUGHPUT_S)
     rows += [
         row(
             "throughput",
@@ -175,7 +181,15 @@ def measured() -> list[Row]:
         )
         for contender in ("stays", "moves")
     ]
-    return rows + _clients(runs)
+    kept = row(
+        "throughput",
+        "1 router, native, thread state kept",
+        of(runs[KEPT], "per_s"),
+        "msg/s",
+        peer=of(runs["native"], "per_s"),
+        note="what a native subscriber in Python gains by our way of callbacks",
+    )
+    return [*rows, kept, *_clients(runs)]
 
 
 def _lost(runs: list[dict[str, Any]]) -> str:

@@ -119,7 +119,7 @@ class Advert:
         slot, number = owner
         if kind == "q" and self._members is not None and isinstance(slot, int):
             member = self._members.get(slot)
-            if member is not None:
+            if member is not None and not member.is_own:
                 self._at[entry] = [slot, member.tag, number]
 
     def _drop(self, owner: Owner) -> None:
@@ -135,7 +135,10 @@ class Advert:
     def _send(self, publisher: zenoh.Publisher) -> None:
         """One at a time, so that the versions leave in order; who comes second comes again."""
         if not self._sending.acquire(blocking=False):
-            self._agenda.after(_COALESCE_S, self._flush)
+            with self._lock:
+                is_due, self._flush_is_due = self._flush_is_due, True
+            if not is_due or publisher is self._patient:
+                self._agenda.after(_COALESCE_S, self._flush)
             return
         try:
             publisher.put(self._news())

@@ -34,11 +34,13 @@ _kept = 0
 def _keep() -> None:
     """Raises CPython's count of who needs this thread's state by one that never comes down."""
     global _kept
+    _thread.keeps = True
+    if not isinstance(threading.current_thread(), threading._DummyThread):
+        return  # one of Python's own, which put something that is for this very session
     with _lock:
         if _kept < _MAX_KEPT:
             _kept += 1
             ctypes.pythonapi.PyGILState_Ensure()
-    _thread.keeps = True
 
 
 def is_receiving() -> bool:

@@ -7,9 +7,10 @@ from typing import Any
 from zenoh_la import encoders
 from zenoh_la.encoders import Location
 from zenoh_la.encoders.bloom import Bits
+from zenoh_la.encoders.locations import Point, Region
 from zenoh_la.encoders.mgrs import Cell
 from zenoh_la.errors import LocationKeyError, ProtocolError
-from zenoh_la.keys import Role, from_chunk
+from zenoh_la.keys import BASE64_JSON, BLOOM, MGRS, Role, from_chunk
 from zenoh_la.values.mgrs_cell import MAX_DIGITS
 
 _BETWEEN_KEYS = "|"  # no location key can hold it, and Zenoh allows it in a chunk
@@ -19,6 +20,17 @@ MAX_AREAS = 16
 """Of one get, keys that are neither cells nor Bloom elements; an area needs one."""
 MAX_ELEMENT_BITS = 64
 """Of one Bloom element: a filter that errs once in a billion times sets 30."""
+
+
+OTHER = "other"
+"""An encoding that somebody registered, or no place at all."""
+ENCODINGS = (BASE64_JSON, MGRS, BLOOM, OTHER)
+_ENCODING_OF: dict[type, str] = {Point: BASE64_JSON, Region: BASE64_JSON, Cell: MGRS, Bits: BLOOM}
+
+
+def encoding_of(location: Location | None) -> str:
+    """The name of a location's encoding, for those who count."""
+    return _ENCODING_OF.get(type(location), OTHER)
 
 
 def joined(chunks: list[str]) -> str:

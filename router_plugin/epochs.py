@@ -183,6 +183,9 @@ class Epochs:
         for interest in move:
             if interest is None or not self._epochs:
                 continue
+            looked_at += sum(type(o) is Bits for o in interest.locations) * len(self._elements)
+            if looked_at > self._compared:
+                break  # the caller forgets all
             for near in self._near(interest.locations):
                 looked_at += len(near) + 1
                 concerned.update(e for e in near if _intersect(e.topic, interest.topic))

@@ -26,8 +26,9 @@ import zenoh
 from zenoh_la.encoders import Location
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
-from zenoh_la.router_plugin import documents, frames, protocol
+from zenoh_la.router_plugin import documents, frames, location_bytes, protocol
 from zenoh_la.router_plugin.agenda import Agenda
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.couriers import Couriers
 from zenoh_la.router_plugin.documents import field, whole
 from zenoh_la.router_plugin.endings import Asker, Endings
@@ -36,7 +37,6 @@ from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.protocol import ANY, Interest, Sender
 from zenoh_la.router_plugin.relay import Plan, Relay
 from zenoh_la.router_plugin.routes import RoutingTable
-from zenoh_la.router_plugin.status import Counters
 
 log = logging.getLogger("zenoh_la")
 
@@ -92,6 +92,7 @@ class Grants:
         allowed: bool,
     ) -> None:
         self._allowed = allowed
+        self._suspended = False
         self._session = session
         self._nid = nid
         self._members = members
@@ -161,7 +162,7 @@ class Grants:
         elif len(plan.targets) == 1:
             self._answer(asker, [asker.number, serial, *_target(plan, packed)])
         else:  # this node hands it out; still the session's own node is spared
-            grant.plan = Plan(plan.epoch, plan.number)
+            grant.plan = Plan(plan.epoch, plan.number, plan.counters)
             end = frames.ending(frames.pack_header(packed, topic), granted=True)
             self._answer(asker, [asker.number, serial, protocol.one(self._nid), end.hex()])
 
@@ -170,7 +171,7 @@ class Grants:
         epoch = grant.plan.epoch
         with self._lock:
             full = len(self._grants) >= _MAX_GRANTS and asker not in self._grants
-            if full or not self._allowed or not self._table.hold(epoch):
+            if full or self._suspended or not self._allowed or not self._table.hold(epoch):
                 return False
             before = self._grants.get(asker)
             if before is not None:
@@ -203,9 +204,10 @@ class Grants:
             self.endings.ended(asker, whole(document["ended"]))
         if grant is None:
             return None
-        counters, plan = self._counters, grant.plan
+        plan = grant.plan
+        counters = plan.counters
         claimed, sent = sent, grant.believed(sent)
-        counters.refused += claimed > sent
+        self._counters.refused += claimed > sent
         if grant.is_ingress:
             counters.received += sent
             counters.vetoed += grant.vetoed * sent
@@ -243,15 +245,35 @@ class Grants:
 
     def changed(self, changes: Changes) -> None:
         """Takes back the grants whose routes a change may have changed."""
-        gone: defaultdict[tuple[str, int, int], list[list[int]]] = defaultdict(list)
         with self._lock:
-            for epoch, moves in changes.voided.items():
-                for asker in list(self._by_epoch.get(epoch, ())):
-                    grant = self._grants[asker]
-                    if moves is None or any(matters(grant.location, *move) for move in moves):
-                        self._end(asker)
-                        gone[asker.nid, asker.slot, asker.tag].append([asker.number, grant.serial])
-                        self.endings.began(asker, grant.serial)
+            concerned = [
+                asker
+                for epoch, moves in changes.voided.items()
+                for asker in self._by_epoch.get(epoch, ())
+                if moves is None
+                or any(matters(self._grants[asker].location, *move) for move in moves)
+            ]
+            gone = self._take_back(concerned)
+        self._revoke(gone)
+
+    def suspend(self, is_suspended: bool) -> None:
+        """Has every message pass the node meanwhile: all grants end, and there are no new ones."""
+        with self._lock:
+            self._suspended = is_suspended
+            held = [asker for asker, grant in self._grants.items() if grant.holds]
+            gone = self._take_back(held if is_suspended else [])
+        self._revoke(gone)
+
+    def _take_back(self, askers: list[Asker]) -> dict[tuple[str, int, int], list[list[int]]]:
+        gone: defaultdict[tuple[str, int, int], list[list[int]]] = defaultdict(list)
+        for asker in askers:
+            serial = self._grants[asker].serial
+            self._end(asker)
+            gone[asker.nid, asker.slot, asker.tag].append([asker.number, serial])
+            self.endings.began(asker, serial)
+        return gone
+
+    def _revoke(self, gone: dict[tuple[str, int, int], list[list[int]]]) -> None:
         for (nid, slot, tag), some in gone.items():
             document = {"tag": tag, "revoked": some}
             self._couriers.send((nid, slot), partial(self._tell, nid, slot, document))
@@ -276,7 +298,7 @@ def matters(location: Location, old: Interest | None, new: Interest | None) -> b
 
 
 def _place(packed: bytes) -> Location:
-    location = frames.location_of(packed)
+    location = location_bytes.location_of(packed)
     if location is None:
         raise ProtocolError(packed, "a route is of a place")
     return location

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hmac
+import re
 import secrets
 import threading
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from zenoh_la.errors import ProtocolError
 from zenoh_la.keys import check_topic
 from zenoh_la.router_plugin import protocol
 from zenoh_la.router_plugin.chunks import check_position, located, located_all
-from zenoh_la.router_plugin.documents import decimal, field, whole
+from zenoh_la.router_plugin.documents import decimal, field, read, whole
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Interest, Kind
 
 MAX_SESSIONS = 20_000
@@ -28,6 +29,7 @@ MAX_WATCHES = 4096
 """Of one session: interests, their location keys, the characters of all their topics and keys
 (so that it can tell all to its next router in one document), and watches."""
 _TOKEN_DEADLINE_S = 10.0
+_ZID = re.compile("[0-9a-f]{1,32}")
 
 
 class NotRegisteredError(ProtocolError):
@@ -49,6 +51,8 @@ class Watch:
 class Member:
     """A session, at its slot.
 
+    ``is_own`` is that of the node's own session, whose gets come from nowhere else.
+
     The tag goes with all that is delivered to it; whoever listens there learns it. The secret
     only goes with its requests.
     """
@@ -61,6 +65,7 @@ class Member:
     since_s: float
     zid: str = ""
     present: bool = False
+    is_own: bool = False
     interests: dict[int, Interest] = dataclasses.field(default_factory=dict)
     keys: int = 0
     text: int = 0
@@ -205,3 +210,12 @@ class Members:
         """Those that got a slot long ago and never showed themselves."""
         limit = monotonic() - _TOKEN_DEADLINE_S
         return [m for m in self.all() if not m.present and m.since_s < limit]
+
+
+def zid_in(payload: zenoh.ZBytes | None) -> str:
+    """The Zenoh id that a session tells with its hello; empty if it tells none."""
+    try:
+        zid: str = field(read(payload), "zid", str)
+    except ProtocolError:
+        return ""
+    return zid if _ZID.fullmatch(zid) else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from zenoh_la.router_plugin.adverts import Advert
 from zenoh_la.router_plugin.agenda import Agenda
 from zenoh_la.router_plugin.callbacks import direct, seldom
 from zenoh_la.router_plugin.chunks import located, located_all
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.couriers import Couriers
 from zenoh_la.router_plugin.epochs import Changes
 from zenoh_la.router_plugin.grants import Grants
@@ -30,9 +30,9 @@ from zenoh_la.router_plugin.members import (
 from zenoh_la.router_plugin.outlets import Outlets
 from zenoh_la.router_plugin.protocol import LOCAL, Interest, Sender
 from zenoh_la.router_plugin.queries import Queries
-from zenoh_la.router_plugin.relay import Relay
+from zenoh_la.router_plugin.relay import Relay, Watcher
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
-from zenoh_la.router_plugin.status import Counters, Status
+from zenoh_la.router_plugin.status import Status
 from zenoh_la.router_plugin.views import Views
 from zenoh_la.router_plugin.ways import Ways
 
@@ -89,16 +89,9 @@ class Node:
         self._ways = Ways(self.nid, self._table, self._members, self._advert.owner)
         self._queries = Queries(session, self.nid, self._ways, self.counters, self._couriers)
         self._grants = Grants(
-            session,
-            self.nid,
-            self._members,
-            self._table,
-            self._relay,
-            self.counters,
-            self._agenda,
-            self._couriers,
-            allowed=grants,
-        )
+            session, self.nid, self._members, self._table, self._relay, self.counters,
+            self._agenda, self._couriers, allowed=grants,
+        )  # fmt: skip
         self._views = Views(
             session, self.nid, self._agenda, self._table, self._changed, self._refuse
         )
@@ -151,12 +144,19 @@ class Node:
             self._advert.version,
             self._views.known(),
             self._grants.stale,
-            replace(self.counters, dropped=self._couriers.dropped),
+            self._relay.remembered,
+            self.counters.plus(self._relay.by_encoding.values(), dropped=self._couriers.dropped),
+            self._relay.shares(),
         )
 
     def interests(self) -> list[tuple[Owner, Interest]]:
         """All interests this node knows of, and whose they are."""
         return self._table.items()
+
+    def watch(self, watcher: Watcher | None) -> None:
+        """Has all located messages shown, and grants nothing meanwhile; None ends it."""
+        self._relay.watcher = watcher
+        self._grants.suspend(watcher is not None)
 
     def network_changed(self) -> None:
         """To be called when the session was cut off and is connected again."""
@@ -187,7 +187,7 @@ class Node:
     def adopt(self) -> Member:
         """The session that this node itself runs in becomes a member that is always there."""
         member = self._members.new(str(self._session.zid()))
-        member.present = True
+        member.present = member.is_own = True
         return member
 
     def _on_hello(self, query: zenoh.Query) -> None:

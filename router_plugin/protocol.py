@@ -33,6 +33,8 @@ from zenoh_la.router_plugin.match import locations_match
 
 ROOT = f"{WIRE_ROOT}/1"
 MANY = f"{ROOT}/many"
+NOBODY = f"{ROOT}/own/nobody"
+"""Inside a session only: what is put there is looked at by Zenoh, and that is all."""
 NO_SLOT = "-"
 """Instead of a slot: a client that has not registered."""
 IN_HEADER = "-"

@@ -18,8 +18,8 @@ from zenoh_la.errors import ZenohLaError
 from zenoh_la.router_plugin import frames
 from zenoh_la.router_plugin.asks import Ask
 from zenoh_la.router_plugin.callbacks import direct
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.couriers import Couriers
-from zenoh_la.router_plugin.status import Counters
 from zenoh_la.router_plugin.ways import MORE_TIME_MS, Way, Ways
 
 __all__ = ["Ask", "Passing", "Queries", "pass_back"]

@@ -7,6 +7,9 @@ message, the plain topic. Per message there remains to look the route up and to 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter_ns
 from typing import Any
 
 import zenoh
@@ -14,15 +17,17 @@ import zenoh
 from zenoh_la.encoders.locations import Point
 from zenoh_la.errors import ProtocolError, ZenohLaError
 from zenoh_la.keys import check_topic
-from zenoh_la.router_plugin import frames, protocol
-from zenoh_la.router_plugin.chunks import check_position, located
+from zenoh_la.router_plugin import frames, location_bytes, protocol
+from zenoh_la.router_plugin.chunks import ENCODINGS, check_position, encoding_of, located
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.epochs import Epoch
+from zenoh_la.router_plugin.forwarding import forward
 from zenoh_la.router_plugin.members import Members
 from zenoh_la.router_plugin.numbered import NumberedKeys
 from zenoh_la.router_plugin.outlets import Outlet, Outlets, Untold
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Sender
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
-from zenoh_la.router_plugin.status import Counters
+from zenoh_la.router_plugin.status import Share
 
 log = logging.getLogger("zenoh_la")
 
@@ -30,8 +35,6 @@ _MAX_PLANS = 16_384  # of each kind: some 20 MB
 _MAX_PLACES = 64  # of one source: it stays at one, or is elsewhere with every message
 MAX_LISTED = 32
 """Nodes on one list key; more get a second copy of the message."""
-
-_PUT = zenoh.SampleKind.PUT
 
 
 class Plan:
@@ -41,10 +44,11 @@ class Plan:
     place make the end of an attachment.
     """
 
-    __slots__ = ("deliveries", "epoch", "forwards", "is_ingress", "matched", "number", "outlet",
-                 "plain_tail", "targets")  # fmt: skip
+    __slots__ = ("counters", "deliveries", "epoch", "forwards", "is_ingress", "matched", "number",
+                 "outlet", "plain_tail", "targets")  # fmt: skip
 
-    def __init__(self, epoch: Epoch, number: int) -> None:
+    def __init__(self, epoch: Epoch, number: int, counters: Counters) -> None:
+        self.counters = counters  # of its encoding: to tell them apart costs nothing per message
         self.epoch = epoch
         self.number = number
         self.targets: list[tuple[zenoh.KeyExpr, bytes]] = []
@@ -88,41 +92,11 @@ class _Source:
         self.is_ingress = onward
         self.onward = onward and sender.destination != LOCAL
         self.places: dict[bytes, Plan] = {}
-        self.plans: dict[tuple[Epoch, int, tuple[Owner, ...]], Plan] = {}
+        self.plans: dict[tuple[Epoch, int, int, tuple[Owner, ...]], Plan] = {}
 
 
-def forward(
-    session: zenoh.Session,
-    key: zenoh.KeyExpr | str,
-    sample: zenoh.Sample,
-    attachment: bytes | zenoh.ZBytes,
-    destination: zenoh.Locality | None = None,
-) -> None:
-    """Puts a message again, with all that it came with."""
-    if sample.kind == _PUT:
-        session.put(
-            key,
-            sample.payload,
-            encoding=sample.encoding,
-            congestion_control=sample.congestion_control,
-            priority=sample.priority,
-            express=sample.express,
-            attachment=attachment,
-            timestamp=sample.timestamp,
-            allowed_destination=destination,
-            source_info=sample.source_info,
-        )
-    else:
-        session.delete(
-            key,
-            congestion_control=sample.congestion_control,
-            priority=sample.priority,
-            express=sample.express,
-            attachment=attachment,
-            timestamp=sample.timestamp,
-            allowed_destination=destination,
-            source_info=sample.source_info,
-        )
+Watcher = Callable[[Sender, str, bytes, Plan, zenoh.Sample], None]
+"""Is shown a message that passes: its sender, topic, packed place, route, and itself."""
 
 
 class Relay:
@@ -143,11 +117,13 @@ class Relay:
         self._members = members
         self._outlets = outlets
         self._counters = counters
+        self.by_encoding = {name: Counters() for name in ENCODINGS}
         self._sources: dict[str, _Source] = {}
         self._egress: dict[bytes, _Source] = {}
         self._from_points: dict[bytes, _Source] = {}
         self._keys = NumberedKeys(session, on_links=False)
         self._remembered = 0
+        self.watcher: Watcher | None = None
 
     def on_ingress(self, sample: zenoh.Sample) -> None:
         """A located message from one of this node's sessions."""
@@ -168,9 +144,12 @@ class Relay:
             if outlet is not None and outlet.wanted:
                 end = frames.attached(user, packed + plan.plain_tail) + frames.MAGIC
                 forward(self._session, outlet.key_expr, sample, end)
-                self._counters.native += 1
+                plan.counters.native += 1
             elif not plan.targets:
-                self._counters.stopped += 1
+                plan.counters.stopped += 1
+            watcher = self.watcher
+            if watcher is not None:
+                watcher(source.sender, source.topic, packed, plan, sample)
         except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
 
@@ -183,14 +162,17 @@ class Relay:
             attachment = sample.attachment
             data = b"" if attachment is None else attachment.to_bytes()
             # All that differs between the messages of a topic, as a rule, is the position.
-            packed, user = data[: frames.POINT_BYTES], None
-            source = self._from_points.get(data[frames.POINT_BYTES :])
-            if source is None or packed[0] != frames.POINT:
+            packed, user = data[: location_bytes.POINT_BYTES], None
+            source = self._from_points.get(data[location_bytes.POINT_BYTES :])
+            if source is None or packed[0] != location_bytes.POINT:
                 packed, user, source = self._read_egress(data)
             plan = source.places.get(packed)
             if plan is None or plan.number != plan.epoch.number:
                 plan = self._decide(source, packed)
             self._pass_on(sample, plan, packed, None if user is None else zenoh.ZBytes(user))
+            watcher = self.watcher
+            if watcher is not None:
+                watcher(source.sender, source.topic, packed, plan, sample)
         except (ZenohLaError, zenoh.ZError) as exc:
             self._refuse(exc)
 
@@ -200,7 +182,7 @@ class Relay:
         for key, tail in plan.targets:
             end = packed + tail
             forward(self._session, key, sample, end if user is None else frames.attached(user, end))
-        counters = self._counters  # afterwards: the message need not wait for it
+        counters = plan.counters  # afterwards: the message need not wait for it
         if plan.is_ingress:
             counters.received += 1
             counters.vetoed += plan.epoch.topic.interests - plan.matched
@@ -219,7 +201,7 @@ class Relay:
         if chunk != protocol.IN_HEADER:
             location = located(chunk)
             check_position(chunk, location)  # packed, a filter would look like an element
-            packed = frames.pack_location(location, chunk)
+            packed = location_bytes.pack_location(location, chunk)
         source = _Source(sender, topic, packed, onward=True)
         if len(key) <= protocol.REMEMBERED_LENGTH:
             self._make_room()
@@ -228,13 +210,13 @@ class Relay:
 
     def _read_egress(self, data: bytes) -> tuple[bytes, bytes | None, _Source]:
         header, user, _ = frames.split_data(data)
-        size = frames.location_size(header)
+        size = location_bytes.location_size(header)
         packed, rest = header[:size], header[size:]
         source = self._egress.get(rest)
         if source is None:
             source = self._new_egress(header, rest)
         is_short = user is None and len(data) <= protocol.REMEMBERED_LENGTH
-        if is_short and packed[0] == frames.POINT:
+        if is_short and packed[0] == location_bytes.POINT:
             self._make_room()
             self._from_points[data[size:]] = source
         return packed, user, source
@@ -252,8 +234,10 @@ class Relay:
 
     def _decide(self, source: _Source, packed: bytes) -> Plan:
         """The route of a message, remembered for the next one from that place."""
+        start_ns = perf_counter_ns()
         plan = self._route(source, packed)
-        self._counters.decided += 1
+        plan.counters.decided += 1
+        plan.counters.match_ns += perf_counter_ns() - start_ns
         if len(packed) <= protocol.REMEMBERED_LENGTH:
             self._make_room(source.places)
             source.places[packed] = plan
@@ -264,19 +248,32 @@ class Relay:
         return self._route(_Source(sender, topic, None, onward=onward), packed)
 
     def _route(self, source: _Source, packed: bytes) -> Plan:
-        location = frames.location_of(packed)
+        location = location_bytes.location_of(packed)
         if location is None:
             raise ProtocolError(packed, "a located message without a place")
         if type(location) is not Point:
             check_position(source.topic, location)
         epoch, number, found = self._table.find(source.topic, location)
-        key = epoch, len(packed), found
+        key = epoch, packed[0], len(packed), found  # the first byte tells the encoding
         plan = source.plans.get(key)
         if plan is None or plan.number != number:
-            plan = self._plan(source, Plan(epoch, number), len(packed), found)
+            plan = Plan(epoch, number, self.by_encoding[encoding_of(location)])
+            self._plan(source, plan, len(packed), found)
             self._make_room(source.plans)
             source.plans[key] = plan
         return plan
+
+    def shares(self) -> dict[str, Share]:
+        """What of its work is in which encoding."""
+        interests = self._table.encodings
+        return {
+            name: Share(interests[name], replace(own)) for name, own in self.by_encoding.items()
+        }
+
+    @property
+    def remembered(self) -> int:
+        """How many routes it knows without deciding."""
+        return self._remembered
 
     def _make_room(self, routes: dict[Any, Plan] | None = None) -> None:
         """Sources and their routes together are bounded: one client could fill both."""
@@ -290,7 +287,7 @@ class Relay:
             self._from_points.clear()
             self._remembered = 0
 
-    def _plan(self, source: _Source, plan: Plan, size: int, found: tuple[Owner, ...]) -> Plan:
+    def _plan(self, source: _Source, plan: Plan, size: int, found: tuple[Owner, ...]) -> None:
         sender, topic = source.sender, source.topic
         takers = self._table.takers_of(found, sender)
         plan.is_ingress = source.is_ingress
@@ -304,7 +301,7 @@ class Relay:
                 plan.targets.append((key, frames.tail(text + whom, size)))
         plan.deliveries = len(plan.targets)
         if not source.onward:
-            return plan
+            return
         if takers.nodes:
             tail = frames.tail(text, size)
             plan.targets += [(self._keys.get(key), tail) for key in _keys_to(list(takers.nodes))]
@@ -315,7 +312,6 @@ class Relay:
             # Its own session knows its messages, and keeps them from its subscribers.
             whom = frames.pack_ids(int(self._nid, 16), (sender.slot,))
         plan.plain_tail = frames.tail(frames.pack_topic("") + whom, size)
-        return plan
 
 
 def _keys_to(nids: list[str]) -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from zenoh_la.encoders import Location
+from zenoh_la.router_plugin.chunks import encoding_of
 from zenoh_la.router_plugin.epochs import Changes, Epoch, Epochs, Move
 from zenoh_la.router_plugin.index import InterestIndex
 from zenoh_la.router_plugin.protocol import Interest, Kind, Sender
@@ -26,6 +28,10 @@ class Takers(NamedTuple):
 _NOBODY = Takers({}, (), 0)
 
 
+def _encoding(interest: Interest) -> str:
+    return encoding_of(interest.locations[0] if interest.locations else None)
+
+
 class RoutingTable:
     """All interests this node knows of, its own sessions' and other nodes'."""
 
@@ -38,6 +44,7 @@ class RoutingTable:
         }
         self._subscribers = self._indexes["s"]
         self._epochs = Epochs()
+        self.encodings: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._interests)
@@ -58,14 +65,17 @@ class RoutingTable:
                 old = self._interests.pop(owner, None)
                 if old is not None:
                     topics.add(old.topic)
+                    self.encodings[_encoding(old)] -= 1
                     self._indexes[old.kind].remove(owner)
                     moves += _moves(old, None)
             for owner, interest in new:
                 old = self._interests.get(owner)
                 if old == interest:
                     continue
+                self.encodings[_encoding(interest)] += 1
                 if old is not None:
                     topics.add(old.topic)
+                    self.encodings[_encoding(old)] -= 1
                     if old.kind != interest.kind:
                         self._indexes[old.kind].remove(owner)
                 topics.add(interest.topic)

@@ -5,35 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from zenoh_la.router_plugin.counters import Counters
 
-@dataclass(slots=True)
-class Counters:
-    """What a node did since it started.
 
-    Attributes:
-        received: located messages that entered the network here.
-        delivered: copies handed to this node's sessions.
-        forwarded: copies sent on to other nodes, a list of nodes counting once.
-        native: copies put on the plain topic.
-        vetoed: interests, other nodes' included, that a message's topic matched and its place did
-            not; counted where it entered the network.
-        stopped: messages that nobody wanted.
-        refused: messages and requests that could not be right.
-        gets: located gets that entered the network here.
-        decided: routes that were decided; a message whose route is remembered adds none.
-        dropped: news for sessions that were given up, because too many waited for one of them.
-    """
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What of a node's work is in one encoding."""
 
-    received: int = 0
-    delivered: int = 0
-    forwarded: int = 0
-    native: int = 0
-    vetoed: int = 0
-    stopped: int = 0
-    refused: int = 0
-    gets: int = 0
-    decided: int = 0
-    dropped: int = 0
+    interests: int
+    counters: Counters
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +29,9 @@ class Status:
         version: of what it tells others of its own interests.
         nodes: the others it knows, and which version of their interests.
         stale: granted routes that were taken back and may still be in use.
+        routes: those that it remembers.
         counters: what it did since it started.
+        encodings: the same by the encoding of messages, and how many interests there are in it.
     """
 
     nid: str
@@ -60,7 +42,9 @@ class Status:
     version: int
     nodes: dict[str, int]
     stale: int
+    routes: int
     counters: Counters
+    encodings: dict[str, Share]
 
     def to_plain(self) -> dict[str, Any]:
         return asdict(self)

@@ -27,6 +27,7 @@ LAYERS = [
     "session",
     "ext",
     "storage",
+    "rest_bridge",
     "cli",
 ]
 FREE_OF_ZENOH = {"errors", "values", "keys", "encoders", "tracks"}

@@ -33,10 +33,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_holds_every_module_and_nothing_else(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     folders = {"zenoh_la": "zenoh_la", "encoders": "zenoh_la/encoders"}
+    folders["rest_bridge"] = "zenoh_la/rest_bridge"
     folders["router_plugin"] = "zenoh_la/router_plugin"
     expected = {"zenoh_la/py.typed"}
     for folder, target in folders.items():
-        for path in (REPOSITORY / folder).rglob("*.py"):
+        found = (REPOSITORY / folder).rglob("*")
+        for path in (path for path in found if path.suffix in (".py", ".html", ".css", ".js")):
             inner = path.relative_to(REPOSITORY / folder)
             if folder != "zenoh_la" or inner.parts[0] not in folders:
                 expected.add(f"{target}/{inner}")

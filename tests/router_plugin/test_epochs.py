@@ -283,6 +283,19 @@ def test_an_epoch_goes_up_when_an_interest_in_its_topic_changes_and_only_then() 
     assert went_up([((3, 1), interest("t/a", AT_LINZ, kind="q"))], []) == [False] * 4
 
 
+def test_a_grant_ends_when_the_interest_stays_and_wants_others() -> None:
+    table = RoutingTable()
+    here = Region(Circle(LINZ, 5000), Role.SUBSCRIBER)
+    table.change([((3, 1), interest("t", here))], [])
+    decision = Remembered(table, "t", AT_LINZ)
+    larger = Region(Circle(LINZ, 6000), Role.SUBSCRIBER)
+    decision.hear(table, table.change([((3, 1), interest("t", larger))], []))
+    assert decision.granted, "it is still in it"
+    decision.hear(table, table.change([((3, 1), interest("t", larger, origin=REMOTE))], []))
+    assert not decision.granted
+    assert table.takers("t", AT_LINZ, SOMEBODY).mine == {}
+
+
 @given(st.lists(st.tuples(owners, st.sampled_from(["t", "t/*", "**", "u"])), max_size=12))
 def test_vetoes_are_counted_without_a_decision(changes: list[tuple[Owner, str]]) -> None:
     """Interests elsewhere come and go: the route stands, and the number of vetoes is right."""

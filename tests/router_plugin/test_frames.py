@@ -16,7 +16,7 @@ from tests.strategies import positions
 from zenoh_la import BloomDomain, GeographicRange, LocationKey, ProtocolError, Role, encoders
 from zenoh_la.encoders import Location
 from zenoh_la.keys import to_chunk
-from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin import frames, location_bytes
 from zenoh_la.router_plugin.chunks import located
 from zenoh_la.router_plugin.documents import MAX_ID
 
@@ -44,7 +44,7 @@ def chunks(draw: st.DrawFn) -> str:
 @st.composite
 def headers(draw: st.DrawFn) -> bytes:
     chunk = draw(chunks())
-    packed = frames.pack_location(located(chunk), chunk)
+    packed = location_bytes.pack_location(located(chunk), chunk)
     if draw(st.booleans()):
         return frames.pack_header(packed, draw(topics), draw(st.integers(0, MAX_ID)), draw(ids))
     return frames.pack_header(packed, draw(topics))
@@ -57,17 +57,17 @@ def attachment(data: bytes | None) -> zenoh.ZBytes | None:
 @given(chunks())
 def test_a_location_comes_out_again(chunk: str) -> None:
     location = located(chunk)
-    packed = frames.pack_location(location, chunk)
-    assert frames.location_of(packed) == location
-    assert str(frames.key_of(packed)) == f"${chunk.partition('~')[0]}"
-    assert frames.domain_of(packed) == (chunk.partition("~")[2] or None)
+    packed = location_bytes.pack_location(location, chunk)
+    assert location_bytes.location_of(packed) == location
+    assert str(location_bytes.key_of(packed)) == f"${chunk.partition('~')[0]}"
+    assert location_bytes.domain_of(packed) == (chunk.partition("~")[2] or None)
     assert len(packed) <= 40
 
 
 def test_no_location_comes_out_as_none() -> None:
-    assert frames.pack_location(None) == frames.NOWHERE
-    assert frames.location_of(frames.NOWHERE) is None
-    assert frames.key_of(frames.NOWHERE) is None
+    assert location_bytes.pack_location(None) == location_bytes.NOWHERE
+    assert location_bytes.location_of(location_bytes.NOWHERE) is None
+    assert location_bytes.key_of(location_bytes.NOWHERE) is None
 
 
 class _Own:
@@ -94,12 +94,12 @@ def test_an_encoding_of_a_third_party_travels_as_text() -> None:
     encoders.register("own", _Own)  # type: ignore[arg-type]
     try:
         chunk = "zla_x_own_p_here"
-        packed = frames.pack_location(located(chunk), chunk)
+        packed = location_bytes.pack_location(located(chunk), chunk)
         assert packed == b"\x04\x10zla_x_own_p_here"
-        again = frames.location_of(packed)
+        again = location_bytes.location_of(packed)
         assert isinstance(again, _OwnPlace)
         assert again.data == "here"
-        assert str(frames.key_of(packed)) == f"${chunk}"
+        assert str(location_bytes.key_of(packed)) == f"${chunk}"
     finally:
         encoders.unregister("own")
 
@@ -108,7 +108,7 @@ def test_an_encoding_of_a_third_party_travels_as_text() -> None:
 def test_a_header_comes_out_again(
     chunk: str, topic: str, tag: int, numbers: tuple[int, ...]
 ) -> None:
-    packed = frames.pack_location(located(chunk), chunk)
+    packed = location_bytes.pack_location(located(chunk), chunk)
     header = frames.unpack_header(frames.pack_header(packed, topic, tag, numbers))
     assert header == (packed, topic, tag if numbers else 0, numbers)
 
@@ -123,7 +123,7 @@ def test_an_attachment_comes_out_again(header: bytes, user: bytes | None) -> Non
 
 @given(chunks(), users, st.none() | st.integers(0, 9999))
 def test_a_plain_topic(chunk: str, user: bytes | None, slot: int | None) -> None:
-    packed = frames.pack_location(located(chunk), chunk)
+    packed = location_bytes.pack_location(located(chunk), chunk)
     header = frames.pack_header(packed, "", 0x0BADCAFE, () if slot is None else (slot,))
     whole = frames.attached(attachment(user), frames.ending(header)) + frames.MAGIC
     sender = (0, ()) if slot is None else (0x0BADCAFE, (slot,))
@@ -136,8 +136,11 @@ def test_an_attachment_that_is_not_ours_is_left_alone(user: bytes | None) -> Non
 
 
 def test_who_may_put_on_one_topic_cannot_seem_to_put_on_another() -> None:
-    packed = frames.pack_location(located("zla_m_33TVM2406852607"))
-    for header in (frames.pack_header(packed, "another"), frames.pack_header(frames.NOWHERE)):
+    packed = location_bytes.pack_location(located("zla_m_33TVM2406852607"))
+    for header in (
+        frames.pack_header(packed, "another"),
+        frames.pack_header(location_bytes.NOWHERE),
+    ):
         assert frames.split_plain(attachment(frames.ending(header) + frames.MAGIC)) is None
 
 
@@ -158,7 +161,7 @@ def examine(data: bytes) -> None:
     if not refused(frames.unpack_header, data):
         header = frames.unpack_header(data)
         assert frames.pack_header(*header) == data, "two ways to write one header"
-    for read in (frames.location_of, frames.key_of, frames.domain_of):
+    for read in (location_bytes.location_of, location_bytes.key_of, location_bytes.domain_of):
         refused(read, data)
     refused(frames.split, attachment(data))
     frames.split_plain(attachment(data))
@@ -190,7 +193,7 @@ def test_any_bytes(data: bytes) -> None:
 
 @given(st.integers(0, MAX_ID))
 def test_numbers(value: int) -> None:
-    header = frames.pack_header(frames.NOWHERE, "", value, (value,))
+    header = frames.pack_header(location_bytes.NOWHERE, "", value, (value,))
     assert frames.unpack_header(header)[2:] == (value, (value,))
 
 
@@ -258,9 +261,9 @@ def test_the_worst_headers_are_refused_in_bounded_time_and_memory(header: bytes)
 )
 def test_what_is_no_location(packed: bytes) -> None:
     with pytest.raises(ProtocolError):
-        frames.location_of(packed)
+        location_bytes.location_of(packed)
     with pytest.raises(ProtocolError):
-        frames.key_of(packed)
+        location_bytes.key_of(packed)
     assert frames.split_plain(attachment(frames.ending(packed + b"\x00") + frames.MAGIC)) is None
 
 
@@ -292,7 +295,7 @@ def test_the_longest_bloom_key_is_packed_at_once() -> None:
     """Bit by bit, each step copying the number, it took ten seconds."""
     location = located("zla_b_e_" + ".".join(["0"] * 29_000 + ["80000000"]))
     start = time.process_time()
-    packed = frames.pack_location(location)
-    assert frames.location_of(packed) == location
+    packed = location_bytes.pack_location(location)
+    assert location_bytes.location_of(packed) == location
     assert len(packed) < 16
     assert time.process_time() - start < 2, "a bound against hanging, not a measurement"

@@ -22,6 +22,7 @@ from zenoh_la.router_plugin import (
     documents,
     frames,
     grants,
+    location_bytes,
     members,
     protocol,
     relay,
@@ -29,8 +30,9 @@ from zenoh_la.router_plugin import (
 )
 from zenoh_la.router_plugin.asks import Ask
 from zenoh_la.router_plugin.chunks import located
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.members import Members, Request
-from zenoh_la.router_plugin.status import Counters, Status
+from zenoh_la.router_plugin.status import Status
 from zenoh_la.session.routes import Routes
 
 NID, SLOT = "7f3a0c91", 4
@@ -92,15 +94,15 @@ def test_the_keys_are_the_codes() -> None:
 
 
 def test_the_bytes_are_the_codes() -> None:
-    packed = frames.pack_location(located("zla_p_eyJsYXQiOjQ4LjMsImxvbmciOjE0LjN9"))
+    packed = location_bytes.pack_location(located("zla_p_eyJsYXQiOjQ4LjMsImxvbmciOjE0LjN9"))
     header = frames.pack_header(packed, "t/a", 300, (1, 7))
     whole = frames.attached(zenoh.ZBytes(b"mine"), frames.ending(header))
     assert b"".join(hex_example("delivery")) == whole
     mgrs, bloom = hex_example("locations")
     domain = BloomDomain(GeographicRange(0, 0, 5, 5), 10, 10, 0.25)
     element = f"zla_b_e_8000.0.0.0.0.0.0.0.10000000.0~{domain.fingerprint}"
-    assert mgrs == frames.pack_location(located("zla_m_33UVP4808649881"))
-    assert bloom == frames.pack_location(located(element))
+    assert mgrs == location_bytes.pack_location(located("zla_m_33UVP4808649881"))
+    assert bloom == location_bytes.pack_location(located(element))
     assert foreign.read_place(bloom) == ((domain.fingerprint, 10, [15, 284]), len(bloom))
     plain = frames.ending(frames.pack_header(packed, "", int(NID, 16), (SLOT,))) + frames.MAGIC
     assert b"".join(hex_example("plain")) == plain
@@ -147,7 +149,7 @@ def test_the_documents_are_the_codes() -> None:
 
 
 def test_the_routes_are_the_codes() -> None:
-    packed = frames.pack_location(located("zla_p_eyJsYXQiOjQ4LjMsImxvbmciOjE0LjN9"))
+    packed = location_bytes.pack_location(located("zla_p_eyJsYXQiOjQ4LjMsImxvbmciOjE0LjN9"))
     asked = documents.read(as_one_line("route").encode())
     assert grants._question(asked) == (12, "t/a", packed)
     end = frames.ending(frames.pack_header(packed, "t/a", 300, (5,)), granted=True)

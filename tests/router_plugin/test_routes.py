@@ -19,6 +19,7 @@ from tests.network import (
 from zenoh_la import Circle, Coordinates, LocationSession, Role, encoders
 from zenoh_la.encoders import Location
 from zenoh_la.encoders.base64_json import Base64JsonEncoder
+from zenoh_la.router_plugin.counters import Counters
 from zenoh_la.router_plugin.protocol import ANY, LOCAL, REMOTE, Interest, Kind, Sender
 from zenoh_la.router_plugin.relay import Plan
 from zenoh_la.router_plugin.routes import Owner, RoutingTable
@@ -55,7 +56,7 @@ def owner(name: str) -> Owner:
 def vetoed(known: RoutingTable, topic: str, location: Location) -> int:
     """How many interests of the topic are elsewhere, as a route has it counted."""
     epoch, number, found = known.find(topic, location)
-    plan = Plan(epoch, number)
+    plan = Plan(epoch, number, Counters())
     plan.matched = known.takers_of(found, SOMEBODY).matched
     return plan.vetoed
 

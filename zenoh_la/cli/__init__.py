@@ -9,7 +9,18 @@ from typing import Annotated
 import typer
 
 from zenoh_la import __version__
-from zenoh_la.cli import demo, key, nodes, publish, query, router, storage, subscribe
+from zenoh_la.cli import (
+    demo,
+    key,
+    live_map,
+    nodes,
+    publish,
+    query,
+    rest,
+    router,
+    storage,
+    subscribe,
+)
 from zenoh_la.errors import ZenohLaError
 
 app = typer.Typer(
@@ -29,6 +40,8 @@ app.command("get")(query.get)
 app.command("queryable")(query.queryable)
 app.command("nodes")(nodes.nodes)
 app.command("storage")(storage.storage)
+app.command("rest")(rest.rest)
+app.command("map")(live_map.live_map)
 
 
 def _version(wanted: bool) -> None:

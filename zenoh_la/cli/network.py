@@ -119,21 +119,24 @@ def configuration(
 def opened(
     connect: list[str] | None = None,
     listen: list[str] | None = None,
-    mode: Mode | None = None,
+    mode: StrEnum | None = None,
     config: Path | None = None,
     domain: BloomDomain | None = None,
+    *,
+    alone: str = "peer",
 ) -> Iterator[LocationSession]:
     """A session as the options say, closed afterwards.
 
-    With ``--connect`` alone it is a client, unless the configuration file says otherwise. One of
-    the endpoints must answer: a publisher that reaches nobody would seem to have published.
+    With ``--connect`` alone it is a client and else what ``alone`` says, unless the configuration
+    file says otherwise. One of the endpoints must answer: a publisher that reaches nobody would
+    seem to have published.
 
     Raises:
         NodeError: nobody answered, or an endpoint cannot be listened on.
     """
     chosen = None if mode is None else mode.value
     if chosen is None and not _setting(configuration(None, config, None, None), "mode"):
-        chosen = "client" if connect and not listen else "peer"
+        chosen = "client" if connect and not listen else alone
     with _session(chosen, config, connect or [], listen) as session:
         if domain is not None:
             session.declare_bloom_domain(domain)
@@ -144,6 +147,8 @@ def _session(
     mode: str | None, file: Path | None, connect: list[str], listen: list[str] | None
 ) -> LocationSession:
     settings = configuration(mode, file, connect, listen)
+    if mode == "router":
+        settings.insert_json5("adminspace/enabled", "true")  # as zenohd does
     if connect and _setting(settings, "mode") == "client":
         return _client(file, connect, listen)
     with network_errors(f"--listen {_shown(listen)}" if listen else "no session"):

@@ -97,6 +97,15 @@ def _number(option: str, name: str, text: str) -> float:
         raise typer.BadParameter(f"{option}: {name} must be a number{unit}, not {text!r}") from None
 
 
+def address(option: str, text: str) -> tuple[str, int]:
+    """Host and port of an option; the host may be empty, or an IPv6 address in brackets."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
+        problem = f"{option} needs HOST:PORT, e.g. 127.0.0.1:8000, not {text!r}"
+        raise typer.BadParameter(problem)
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
 def position(text: str) -> Coordinates:
     """The position of ``--at``."""
     return _checked("--at", Coordinates, *numbers("--at", text, "LAT,LONG"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import zenoh
 
 from zenoh_la.errors import ProtocolError
-from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin import frames, location_bytes
 from zenoh_la.router_plugin.match import locations_match
 from zenoh_la.router_plugin.protocol import REMEMBERED_LENGTH, Interest
 from zenoh_la.session.samples import LocatedSample
@@ -65,19 +65,19 @@ class Arrivals:
         if known is not None and known.interest is self._core.interest(self._number):
             return LocatedSample(sample, known.location, known.key_expr, None, self._places)
         # As a rule only the position differs from the message before.
-        key_expr = self._from_points.get(data[frames.POINT_BYTES :])
-        if key_expr is not None and data[0] == frames.POINT:
-            packed = data[: frames.POINT_BYTES]
-            if frames.is_point(packed):
+        key_expr = self._from_points.get(data[location_bytes.POINT_BYTES :])
+        if key_expr is not None and data[0] == location_bytes.POINT:
+            packed = data[: location_bytes.POINT_BYTES]
+            if location_bytes.is_point(packed):
                 return LocatedSample(sample, packed, key_expr, None, self._places)
         return self._read(sample, data)
 
     def _read(self, sample: zenoh.Sample, data: bytes) -> LocatedSample | None:
         try:
             header, user, granted = frames.split_data(data)
-            size = frames.location_size(header)
+            size = location_bytes.location_size(header)
             location, rest = header[:size], header[size:]
-            frames.check_location(location)
+            location_bytes.check_location(location)
             key_expr = self._topics.get(rest)
             if key_expr is None:
                 key_expr = self._topic(header, rest)
@@ -85,7 +85,7 @@ class Arrivals:
                     return None
             if granted and not self._matches(data, location, key_expr, user):
                 return None
-            if not granted and user is None and location[0] == frames.POINT:
+            if not granted and user is None and location[0] == location_bytes.POINT:
                 _remember(self._from_points, data[size:], key_expr)
         except ProtocolError as exc:
             self._core.refuse(exc)
@@ -107,7 +107,7 @@ class Arrivals:
         interest = self._core.interest(self._number)
         if interest is None:
             return True  # being declared: the node has it already
-        location = frames.location_of(packed)
+        location = location_bytes.location_of(packed)
         if location is None or not zenoh.KeyExpr(interest.topic).intersects(key_expr):
             return False
         if any(locations_match(location, own) for own in interest.locations):

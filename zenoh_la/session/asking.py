@@ -19,7 +19,7 @@ import zenoh
 
 from zenoh_la.errors import InvalidLocationError, LocationKeyError, PositionError, ProtocolError
 from zenoh_la.keys import Role
-from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin import frames, location_bytes, protocol
 from zenoh_la.router_plugin.asks import ALL, ALL_COMPLETE, BEST, MAX_TIMEOUT_MS, Ask
 from zenoh_la.router_plugin.callbacks import direct
 from zenoh_la.router_plugin.chunks import check_count, joined
@@ -164,7 +164,7 @@ def _hand_over(query: zenoh.Query, reply: zenoh.Reply) -> None:
         pass_back(query, reply)
         return
     parts = frames.split_plain(sample.attachment)
-    place = frames.NOWHERE if parts is None else parts[0].location
+    place = location_bytes.NOWHERE if parts is None else parts[0].location
     try:
         key = protocol.own_reply(place, str(sample.key_expr))
     except LocationKeyError as exc:

@@ -9,9 +9,13 @@ from typing import Any, Self
 import zenoh
 
 from zenoh_la.encoders import BloomDomain
+from zenoh_la.router_plugin import protocol
+from zenoh_la.router_plugin.node import Node
 from zenoh_la.router_plugin.status import Status
 from zenoh_la.session.core import Core, check_length
+from zenoh_la.session.home import REQUEST_TIMEOUT_S, call
 from zenoh_la.session.losses import Losses
+from zenoh_la.session.places import Places
 from zenoh_la.session.position import PositionHandler
 from zenoh_la.values import Coordinates
 
@@ -21,6 +25,7 @@ class SessionBase:
 
     def __init__(self, session: zenoh.Session, mode: zenoh.WhatAmI, timeout_s: float) -> None:
         self._zsession = session
+        self._mode = mode
         self._core = Core(session, mode, timeout_s)
         if mode == zenoh.WhatAmI.ROUTER:
             self._core.membership.join()  # its clients need it before it uses a location itself
@@ -53,15 +58,41 @@ class SessionBase:
 
     def node_status(self) -> Status | None:
         """What this session's own node is doing; None if it belongs to a router."""
+        node = self.node
+        return None if node is None else node.status()
+
+    @property
+    def node(self) -> Node | None:
+        """The node inside this session; None if it belongs to a router."""
         self._core.membership.join()
         home = self._core.membership.home
-        return None if home is None or home.node is None else home.node.status()
+        return None if home is None else home.node
+
+    @property
+    def places(self) -> Places:
+        """Its encoders and Bloom domains."""
+        return self._core.places
+
+    @property
+    def mode(self) -> zenoh.WhatAmI:
+        """Whether it is a client, a peer or a router."""
+        return self._mode
 
     @property
     def losses(self) -> Losses:
         """What this session could not keep or would not take since it was opened."""
         core = self._core
         return Losses(core.membership.waiting.dropped, core.held_lost, core.refused)
+
+    def ask_node(self) -> dict[str, Any] | None:
+        """The same in plain data, of its router's node if it belongs to one; may wait for it."""
+        self._core.membership.join()
+        home = self._core.membership.home
+        if home is None:
+            return None
+        if home.node is not None:
+            return home.node.status().to_plain()
+        return call(self._zsession, protocol.status(home.nid), {}, REQUEST_TIMEOUT_S)
 
     # Plain Zenoh
 

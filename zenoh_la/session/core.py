@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
@@ -18,8 +19,9 @@ from zenoh_la.errors import (
     ZenohLaError,
 )
 from zenoh_la.keys import Role, check_topic
-from zenoh_la.router_plugin import documents, frames
+from zenoh_la.router_plugin import documents, frames, location_bytes
 from zenoh_la.router_plugin.chunks import located_all
+from zenoh_la.router_plugin.forwarding import forward
 from zenoh_la.router_plugin.numbered import NumberedKeys
 from zenoh_la.router_plugin.protocol import (
     ANY,
@@ -30,7 +32,6 @@ from zenoh_la.router_plugin.protocol import (
     Kind,
 )
 from zenoh_la.router_plugin.queries import Ask, Passing
-from zenoh_la.router_plugin.relay import forward
 from zenoh_la.session.home import Home
 from zenoh_la.session.local import Numbers
 from zenoh_la.session.membership import Membership
@@ -127,6 +128,7 @@ class Core:
         self._keys = NumberedKeys(session, on_links=True)
         self._moving: dict[int, Interest] = {}
         self._claims: dict[int, tuple[Claim, Interest]] = {}
+        self._one_move = threading.Lock()  # so that none undoes another
         self._mobile: set[int] = set()
         self._headers: dict[bytes, tuple[int, tuple[int, ...]]] = {}
         self.held_lost = 0
@@ -144,9 +146,7 @@ class Core:
         interest = claim.interest(self.places, position)
         self.membership.declare({number: interest})
         self._claims[number] = (claim, interest)
-        if claim.where.is_ego_centric:
-            self._mobile.add(number)
-            self.mobility.start()
+        self._follow(number, claim)
 
     def interest(self, number: int) -> Interest | None:
         """The interest of a claim as it is at the node; None while it is being declared."""
@@ -171,10 +171,41 @@ class Core:
     def renounce(self, number: int) -> None:
         self._mobile.discard(number)
         self._claims.pop(number, None)
+        self._moving.pop(number, None)  # the number is given out again
         self.membership.undeclare(number)
+
+    def relocate(self, number: int, where: Where) -> None:
+        """Gives a live interest another area, in place: what both areas hold is never missed."""
+        with self._one_move:
+            found = self._claims.get(number)
+            if found is None:
+                raise zenoh.ZError("undeclared")
+            claim = replace(found[0], where=where)
+            position = self.position_needed() if where.is_ego_centric else None
+            interest = claim.interest(self.places, position)
+            self._moving = {number: interest}
+            try:
+                self.membership.move({number: interest})
+            except BaseException:
+                self._moving = {}
+                raise
+            if number in self._claims:
+                self._claims[number] = (claim, interest)
+                self._follow(number, claim)
+
+    def _follow(self, number: int, claim: Claim) -> None:
+        if claim.where.is_ego_centric:
+            self._mobile.add(number)
+            self.mobility.start()
+        else:
+            self._mobile.discard(number)
 
     def _move(self, position: Coordinates | None) -> int:
         """Moves the interests that go with the position; returns how many changed."""
+        with self._one_move:
+            return self._move_all(position)
+
+    def _move_all(self, position: Coordinates | None) -> int:
         changes = {}
         for number in list(self._mobile):
             found = self._claims.get(number)
@@ -237,7 +268,7 @@ class Core:
             found = self._headers.get(header)
             if found is None:
                 parsed = frames.unpack_header(header)
-                frames.location_of(parsed.location)
+                location_bytes.location_of(parsed.location)
                 found = parsed.tag, parsed.ids
                 if len(self._headers) >= _MAX_HEADERS:
                     self._headers.clear()

@@ -101,6 +101,18 @@ class Home:
             raise NodeError(f"node {self.nid} refused: {answer['error']}")
         return answer
 
+    def take_leave(self) -> None:
+        """Tells a node that this session is elsewhere, if it can be reached, and waits for nothing.
+
+        A router whose link went silent notices it by the lease only, and delivers meanwhile.
+        """
+        self._session.get(
+            protocol.ask(self.nid, self.slot),
+            direct(lambda _: None),
+            payload=documents.write({"secret": self.secret, "reset": True}),
+            timeout=REQUEST_TIMEOUT_S,
+        )
+
     def close(self) -> None:
         for declared in self._declared:
             declared.undeclare()

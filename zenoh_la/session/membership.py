@@ -72,6 +72,7 @@ class Membership:
         self.interests: dict[int, Interest] = {}
         self._watches: dict[int, tuple[list[Any], Callable[[bool], None]]] = {}
         self._left: list[Home] = []
+        self._forsaken: list[Home] = []  # they may not have noticed, and deliver still
         self._follower = Follower(self._reconsider, lambda: self._closed or session.is_closed())
         self._follows = False
         self._listener: Any = None
@@ -81,11 +82,7 @@ class Membership:
         return self._home
 
     def join(self, *, to_wait: bool = False) -> None:
-        """Joins a node, if that has not been done: at the first use of a location.
-
-        Raises:
-            NodeError: this thread would wait for an answer that it must receive itself.
-        """
+        """Joins a node, if that has not been done: at the first use of a location."""
         if self._is_client and (to_wait or not self._joined) and is_receiving():
             if to_wait:
                 check_may_wait(self._home)
@@ -270,6 +267,7 @@ class Membership:
             left, self._left = self._left, []
         for old in left:
             old.close()
+        self._forsaken += [old for old in left if old.node is None]
 
     def _new_home(self, found: tuple[str, Place] | None) -> Home:
         """At the router's node if it has one, else at one's own."""
@@ -284,14 +282,17 @@ class Membership:
 
     def _settle(self, home: Home) -> None:
         """Tells the node everything, then lets go out what has waited."""
+        self.tags.add(home.tag)  # before the answer: messages may come sooner
         try:
             self._tell_all(home)
             if home.router is not None and home.router not in self._routers():
                 raise Unregistered(f"router {home.router} went away")
         except BaseException:
+            self.tags.discard(home.tag)
             home.close()
             raise
-        self.tags.add(home.tag)
+        while self._forsaken:
+            self._forsaken.pop().take_leave()
         while True:
             with self._gap:
                 send = self.waiting.next()

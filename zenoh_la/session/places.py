@@ -14,7 +14,7 @@ from zenoh_la.encoders.locations import Point
 from zenoh_la.encoders.mgrs import Cell, MgrsEncoder
 from zenoh_la.errors import ArgumentError, InvalidLocationError
 from zenoh_la.keys import LocationKey, Role, to_chunk
-from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin import location_bytes
 from zenoh_la.router_plugin.chunks import located
 from zenoh_la.values import (
     Area,
@@ -128,24 +128,24 @@ class Places:
             Precision.MGRS: MgrsEncoder(),
             Precision.BLOOM_FILTER: BloomEncoder(),
         }
-        self._domains: dict[str, BloomEncoder] = {}
-        self._domain: BloomDomain | None = None
+        self.domains: dict[str, BloomEncoder] = {}
+        self.domain: BloomDomain | None = None
 
     def declare_domain(self, domain: Any) -> None:
         if not isinstance(domain, BloomDomain):
             raise ArgumentError("domain", domain, "must be a BloomDomain")
         encoder = BloomEncoder(domain)
-        self._domains[domain.fingerprint] = encoder
+        self.domains[domain.fingerprint] = encoder
         self._encoders[Precision.BLOOM_FILTER] = encoder
-        self._domain = domain
+        self.domain = domain
 
     def _fingerprint(self, precision: Precision) -> str | None:
         if precision is not Precision.BLOOM_FILTER:
             return None
-        if self._domain is None:
+        if self.domain is None:
             problem = "Bloom keys need a grid: call declare_bloom_domain first"
             raise ArgumentError("precision", precision, problem)
-        return self._domain.fingerprint
+        return self.domain.fingerprint
 
     def position_chunk(self, position: Coordinates, precision: Precision) -> str:
         """The location key of a position, as it travels."""
@@ -155,9 +155,9 @@ class Places:
     def packed(self, position: Coordinates, precision: Precision) -> bytes:
         """The same in a few bytes; exact positions, which may change all the time, at once."""
         if precision is Precision.POINT:
-            return frames.pack_point(position)
+            return location_bytes.pack_point(position)
         chunk = self.position_chunk(position, precision)
-        return frames.pack_location(located(chunk), chunk)
+        return location_bytes.pack_location(located(chunk), chunk)
 
     def area_chunks(self, area: Area, role: Role, precision: Precision) -> tuple[str, ...]:
         """The location keys of an area, as they travel."""
@@ -176,14 +176,14 @@ class Places:
 
     def coordinates(self, packed: bytes) -> Coordinates | None:
         """Where a packed location is: of a cell its centre, None if nobody here can tell."""
-        location = frames.location_of(packed)
+        location = location_bytes.location_of(packed)
         if type(location) is Point:
             return location.place
         if type(location) is Cell:
             return location.place.centre
         if type(location) is Bits:
-            key = frames.key_of(packed)
-            encoder = self._domains.get(location.domain or "")
+            key = location_bytes.key_of(packed)
+            encoder = self.domains.get(location.domain or "")
             return None if encoder is None or key is None else _centre(encoder, key)
         place = None if location is None else location.place
         return place if isinstance(place, Coordinates) else None

@@ -7,6 +7,7 @@ from typing import Any
 import zenoh
 
 from zenoh_la.encoders import Precision
+from zenoh_la.errors import ArgumentError
 from zenoh_la.router_plugin.frames import given
 from zenoh_la.session.base import SessionBase
 from zenoh_la.session.core import check_length, locality, topic_of
@@ -34,11 +35,14 @@ class Publishing(SessionBase):
         allowed_destination: zenoh.Locality | None = None,
         source_info: zenoh.SourceInfo | None = None,
         precision: Precision | None = Precision.POINT,
+        location: Coordinates | None = None,
     ) -> None:
         """Like `zenoh.Session.put`, at the session's position if it has one.
 
         Args:
             precision: the encoding of the position; None for a plain message.
+            location: where it arises, if that is not where the session is: for those who publish
+                for others, such as a gateway.
         """
         qos = {
             "encoding": encoding,
@@ -49,7 +53,7 @@ class Publishing(SessionBase):
             "timestamp_instrumentation": timestamp_instrumentation,
             "source_info": source_info,
         }
-        position = self._position_for(precision)
+        position = self._position_for(precision, location)
         if position is None or precision is None:
             check_length(key_expr)
             self._zsession.put(
@@ -76,8 +80,9 @@ class Publishing(SessionBase):
         allowed_destination: zenoh.Locality | None = None,
         source_info: zenoh.SourceInfo | None = None,
         precision: Precision | None = Precision.POINT,
+        location: Coordinates | None = None,
     ) -> None:
-        """Like `zenoh.Session.delete`, at the session's position if it has one."""
+        """Like `zenoh.Session.delete`; ``precision`` and ``location`` as for `put`."""
         qos = {
             "congestion_control": congestion_control,
             "priority": priority,
@@ -86,7 +91,7 @@ class Publishing(SessionBase):
             "timestamp_instrumentation": timestamp_instrumentation,
             "source_info": source_info,
         }
-        position = self._position_for(precision)
+        position = self._position_for(precision, location)
         if position is None or precision is None:
             check_length(key_expr)
             self._zsession.delete(
@@ -96,10 +101,15 @@ class Publishing(SessionBase):
             sender = self._sender(key_expr, precision, allowed_destination, priority)
             sender.send(position, DELETE, given(attachment), qos)
 
-    def _position_for(self, precision: Any) -> Coordinates | None:
+    def _position_for(self, precision: Any, location: Any) -> Coordinates | None:
+        if location is not None:
+            if not isinstance(location, Coordinates):
+                raise ArgumentError("location", location, "must be Coordinates")
+            if precision is None:
+                raise ArgumentError("location", location, "a message without a precision is plain")
         if checked_precision(precision) is None or self._zsession.is_closed():
             return None  # if it is closed, Zenoh says so
-        return self._core.position.current()
+        return self._core.position.current() if location is None else location
 
     def _sender(
         self,

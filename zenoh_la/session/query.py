@@ -12,7 +12,7 @@ from zenoh_la.encoders.bloom import Bits
 from zenoh_la.encoders.locations import Region
 from zenoh_la.errors import ArgumentError
 from zenoh_la.keys import LocationKey, Role, from_chunk, to_chunk
-from zenoh_la.router_plugin import frames
+from zenoh_la.router_plugin import frames, location_bytes
 from zenoh_la.router_plugin.asks import Ask
 from zenoh_la.router_plugin.chunks import chunks_in, located, located_all
 from zenoh_la.router_plugin.match import locations_match
@@ -193,7 +193,7 @@ class LocatedQuery:
             packed = self._core.places.packed(location, self._precision)
         elif isinstance(location, LocationKey):
             chunk = to_chunk(location, bloom_domain)
-            packed = frames.pack_location(located(chunk), chunk)
+            packed = location_bytes.pack_location(located(chunk), chunk)
         else:
             raise ArgumentError("location", location, "must be Coordinates or a LocationKey")
         end = frames.ending(frames.pack_header(packed))

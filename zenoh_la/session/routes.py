@@ -24,6 +24,7 @@ class Routes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._sharing = threading.Lock()
         self._senders: WeakValueDictionary[int, Sender] = WeakValueDictionary()
         self._shared: dict[tuple[Any, ...], Sender] = {}
         self._last = 0
@@ -43,11 +44,12 @@ class Routes:
         """The one sender of a topic: whatever goes through it keeps its order."""
         sender = self._shared.get(key)
         if sender is None:
-            if len(self._shared) >= _MAX_SHARED:
-                dropped, self._shared = self._shared, {}
-                for old in dropped.values():
-                    old.close()
-            sender = self._shared.setdefault(key, make())
+            with self._sharing:
+                sender = self._shared.get(key)
+                if sender is None:
+                    if len(self._shared) >= _MAX_SHARED:
+                        self._shared = {}  # publishers keep their own
+                    sender = self._shared[key] = make()
         return sender
 
     def join(self, sender: Sender) -> int:

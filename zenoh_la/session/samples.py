@@ -8,7 +8,7 @@ from typing import Any
 import zenoh
 
 from zenoh_la.keys import LocationKey
-from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin import frames, location_bytes, protocol
 from zenoh_la.session.places import Places
 from zenoh_la.values import Coordinates
 
@@ -41,12 +41,17 @@ class LocatedSample:
 
     @cached_property
     def location_key(self) -> LocationKey | None:
-        return frames.key_of(self._packed)
+        return location_bytes.key_of(self._packed)
+
+    @property
+    def packed_location(self) -> bytes:
+        """Its place in a few bytes, as it travelled."""
+        return self._packed
 
     @property
     def bloom_domain(self) -> str | None:
         """The fingerprint of the grid, if it was located by a Bloom element."""
-        return frames.domain_of(self._packed)
+        return location_bytes.domain_of(self._packed)
 
     @cached_property
     def attachment(self) -> zenoh.ZBytes | None:
@@ -108,7 +113,7 @@ def of_own(sample: zenoh.Sample, places: Places) -> LocatedSample:
     if parts is not None:
         return LocatedSample(sample, parts[0].location, topic, parts[1], places)
     user = None if sample.attachment is None else sample.attachment.to_bytes()
-    return LocatedSample(sample, frames.NOWHERE, topic, user, places)
+    return LocatedSample(sample, location_bytes.NOWHERE, topic, user, places)
 
 
 class LocatedReply:

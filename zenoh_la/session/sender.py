@@ -18,6 +18,7 @@ import zenoh
 
 from zenoh_la.encoders import Precision
 from zenoh_la.router_plugin import documents, frames, protocol
+from zenoh_la.router_plugin.callbacks import is_receiving
 from zenoh_la.router_plugin.protocol import ANY, LOCAL
 from zenoh_la.session.core import Core
 from zenoh_la.session.home import Home
@@ -27,6 +28,7 @@ from zenoh_la.values import Coordinates
 log = logging.getLogger("zenoh_la")
 
 _HERE = zenoh.Locality.SESSION_LOCAL
+_NOBODY = zenoh.KeyExpr(protocol.NOBODY)
 DELETE = object()
 """Instead of a payload: the message is a deletion."""
 
@@ -67,7 +69,7 @@ class Sender:
         self._is_exact = precision is Precision.POINT  # packed sooner than compared
         self._destination = destination
         self._priority = priority
-        self._at: tuple[Coordinates, bytes] | None = None
+        self._at: tuple[Coordinates, bytes, object] | None = None
         self._to: tuple[Home, zenoh.KeyExpr] | None = None
         self._number = core.routes.join(self) if destination == ANY else 0
         self._lock = threading.Lock()  # guards all that follows
@@ -95,9 +97,12 @@ class Sender:
             user: the application's own attachment.
             options: further arguments of Zenoh's ``put`` or ``delete``.
         """
-        at = self._at
+        at, places = self._at, self._core.places
         if at is None or (position is not at[0] and (self._is_exact or position != at[0])):
-            self._at = at = (position, self._core.places.packed(position, self._precision))
+            at = None
+        if at is None or at[2] is not places.domain:
+            packed = places.packed(position, self._precision)
+            self._at = at = (position, packed, places.domain)
         packed = at[1]
         if not self._number:
             self._by_node(packed, payload, user, options)
@@ -111,11 +116,13 @@ class Sender:
             else:
                 self._hold(_Message(packed, _as_it_is(payload), user, options))
         if not is_free:
-            self._let_out_if_too_many()
+            self._let_out_if_due()
         elif grant is None:
             self._send_by_node(packed, payload, user, options)
         elif grant.key is not None:
             self._put(grant.key, payload, user, grant.end, None, options)
+        else:  # nobody wants it, but what is wrong with it is an error all the same
+            self._put(_NOBODY, payload, user, grant.end, _HERE, options)
 
     def _send_by_node(
         self, packed: bytes, payload: Any, user: zenoh.ZBytes | None, options: dict[str, Any]
@@ -250,24 +257,31 @@ class Sender:
             self._is_ticking |= starts
         if starts:
             self._core.routes.agenda.after(RENEW_S, self._tick)
-        self._let_out()
+        # Not here: this may be the thread that receives, and a put may wait for its link.
+        self._core.routes.agenda.after(0.0, self._let_out)
 
     def revoked(self, serial: int) -> None:
         """The route has changed."""
         with self._lock:
             self._lease.revoked(serial)
+        self._core.routes.agenda.after(0.0, lambda: self._end_route(serial))
+
+    def _end_route(self, serial: int) -> None:
         home = self._membership.home
         if home is not None:  # also if it was given up before: somebody may wait for this
             self._tell(home, {"ended": serial})
         self._let_out()
 
-    def _let_out_if_too_many(self) -> None:
-        """Rather than hold more and more, the messages go by the node."""
+    def _let_out_if_due(self) -> None:
+        """Sends what was held, if its time has come: rather than hold ever more, by the node."""
         with self._lock:
             question = self._lease.question
-            if len(self._held) < _MAX_HELD or question is None:
-                return
-        self.answered(question.serial, None)
+            if question is not None:
+                if len(self._held) < _MAX_HELD:
+                    return
+                self._lease.answered(question.serial, None)
+        if not is_receiving():
+            self._let_out()
 
     def _let_out(self) -> None:
         """Sends what was held, in order; who sends meanwhile waits in line."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import zenoh
 
+from zenoh_la.encoders import Precision
+from zenoh_la.errors import ArgumentError
 from zenoh_la.keys import Role
-from zenoh_la.router_plugin import frames, protocol
+from zenoh_la.router_plugin import frames, location_bytes, protocol
 from zenoh_la.router_plugin.callbacks import direct
-from zenoh_la.router_plugin.relay import forward
+from zenoh_la.router_plugin.forwarding import forward
 from zenoh_la.session import handlers
 from zenoh_la.session.arrivals import Arrivals
 from zenoh_la.session.core import Claim, Core, check_length, locality
 from zenoh_la.session.handle import Handle
 from zenoh_la.session.local import LOCAL
-from zenoh_la.session.places import Where
+from zenoh_la.session.places import Wanted, Where
 from zenoh_la.session.samples import LocatedSample
 from zenoh_la.values import Coordinates
 
@@ -27,8 +29,50 @@ Sample = zenoh.Sample | LocatedSample
 PULL_CAPACITY = 256
 
 
+class _Area(NamedTuple):
+    """Which interest of which session a subscriber is, and where it listens."""
+
+    core: Core
+    number: int
+    where: Where
+
+
 class Subscriber(Handle[_H, Sample]):
-    """Like `zenoh.Subscriber`."""
+    """Like `zenoh.Subscriber`; one with an area can be given another one."""
+
+    _area: _Area | None = None
+
+    def update_area(
+        self,
+        location_shape: Wanted,
+        shape_data: Mapping[str, Any] | None = None,
+        *,
+        precision: Precision | None = None,
+    ) -> None:
+        """Changes the area of a live subscriber, which is in force at its node afterwards.
+
+        What lies in both areas is neither missed nor received twice. The arguments are those of
+        `declare_subscriber`; an area about the session itself goes with it from then on.
+
+        Args:
+            location_shape: a `Shape`, an area such as `Circle(…)`, or a list of areas.
+            shape_data: the data of the shape.
+            precision: the encoding of the area; None keeps it.
+
+        Raises:
+            ArgumentError: the subscriber has no area, or an argument is wrong.
+        """
+        self._check()
+        area = self._area
+        if area is None:
+            problem = "the subscriber was declared without an area, and has the whole network"
+            raise ArgumentError("location_shape", location_shape, problem)
+        chosen = area.where.precision if precision is None else precision
+        where = Where.of(location_shape, shape_data, chosen)
+        if where is None:
+            raise ArgumentError("location_shape", location_shape, "needs an area")
+        area.core.relocate(area.number, where)
+        self._area = area._replace(where=where)
 
 
 class MobilitySubscriber(Subscriber[_H]):
@@ -132,7 +176,20 @@ def declare_in_area(
         native.undeclare()
         end()
         raise
-    key_expr = zenoh.KeyExpr(topic)
+    made = _made(role, where, native, zenoh.KeyExpr(topic), received, end, core)
+    made._area = _Area(core, number, where)
+    return made
+
+
+def _made(
+    role: Role,
+    where: Where,
+    native: Any,
+    key_expr: zenoh.KeyExpr,
+    received: handlers.Change,
+    end: Callable[[], None],
+    core: Core,
+) -> Subscriber[Any]:
     if role is Role.PULL_SUBSCRIBER:
         return PullSubscriber(native, key_expr, received, end)
     if where.is_ego_centric:
@@ -146,7 +203,7 @@ def _plain_as_well(
     def on_sample(sample: zenoh.Sample) -> None:
         if frames.split_plain(sample.attachment) is None:  # a located one comes by its area
             tag = core.membership.own_tag
-            header = frames.pack_header(frames.NOWHERE, str(sample.key_expr), tag, (0,))
+            header = frames.pack_header(location_bytes.NOWHERE, str(sample.key_expr), tag, (0,))
             end = frames.ending(header)
             forward(core.session, local, sample, frames.attached(sample.attachment, end), LOCAL)
 
