@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from random import Random
 from time import monotonic
@@ -145,7 +145,7 @@ class Soak:
             sender = self._random.choice(self.residents)
             publisher = self._random.choice(sender.publishers)
             self.messages += 1
-            text = f"message {self.messages}"
+            text = f"{self.messages} from {self.residents.index(sender)} on {publisher.key_expr}"
             publisher.put(text)
             for resident in self.residents:
                 if resident.hears(sender.place):
@@ -155,12 +155,13 @@ class Soak:
         """All that was due has come, and nothing else, and nothing twice."""
         for number, resident in enumerate(self.residents):
             total = resident.due.total()
-            wait_for(lambda r=resident, t=total: len(r.got) >= t, f"{total} messages")  # type: ignore[misc]
+            with suppress(AssertionError):  # what is missing is said below
+                wait_for(lambda r=resident, t=total: len(r.got) >= t, "all that is due")  # type: ignore[misc]
             got = Counter(resident.got)
             missing, more = resident.due - got, got - resident.due
-            what = f"round {self._round}, resident {number}: missing {missing}, too many {more}"
-            assert not missing, what[:1000]
-            assert not more, what[:1000]
+            what = f"round {self._round}, resident {number} of {resident.due.total()}"
+            assert not missing, f"{what}: missing {len(missing)}, {list(missing)[:9]}"
+            assert not more, f"{what}: too many {len(more)}, {list(more)[:9]}"
             self.delivered += total
             resident.got.clear()
             resident.due.clear()
