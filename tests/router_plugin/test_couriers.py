@@ -104,6 +104,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.long
 def test_a_session_that_does_not_read_keeps_no_news_from_others() -> None:
     """Its link is full and its news wait in vain: others hear at once who listens."""
     listen = endpoint()

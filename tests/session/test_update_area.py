@@ -100,7 +100,8 @@ def test_an_area_can_become_one_that_goes_with_the_session_and_back() -> None:
     with zenoh_la.open(config("peer")) as session:
         session.declare_position_handler(0, lambda: place)
         inbox = Inbox()
-        subscriber = session.declare_subscriber("t", inbox, location_shape=Circle(VIENNA, 10))
+        at_once = zenoh.handlers.Callback(inbox, indirect=False)
+        subscriber = session.declare_subscriber("t", at_once, location_shape=Circle(VIENNA, 10))
         subscriber.update_area(Shape.CIRCLE, {"r": 100})
         place = Coordinates(10, 10)
 
