@@ -5,14 +5,16 @@ its beginning still finds its own::
 
     [user's attachment] [header] [length of the header: 3 bytes] [flags: 1 byte] ["zlA1"]
 
-The last four bytes stand only where a native application may look (the plain topic): there they
-tell a header from what is none. A header is::
+The length stands there only if the user gave an attachment; else all is header. The last four
+bytes stand only where a native application may look (the plain topic): there they tell a header
+from what is none. A header is::
 
-    location | topic | tag and ids of the subscribers (only from a node to its session)
+    location | topic | tag, and ids of the subscribers (only from a node to its session)
 
 Numbers are LEB128 (7 bits a byte, the lowest first) of at most 32 bits, floats little-endian. On
 a plain topic the message has its topic already, and that of the header is empty; instead of tag
-and ids there may stand node and slot of the one session that is not meant.
+and ids there may stand node and slot of the one session that is not meant. A subscriber's own key
+says for whom a message is, and the header has only the tag.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class Header(NamedTuple):
 
     location: bytes
     topic: str
-    tag: int
+    tag: int | None
     ids: tuple[int, ...]
 
     def is_not_for(self, nid: str, slot: int) -> bool:
@@ -43,9 +45,11 @@ class Header(NamedTuple):
         return slot in self.ids and self.tag == int(nid, 16)
 
 
-def pack_header(location: bytes, topic: str = "", tag: int = 0, ids: tuple[int, ...] = ()) -> bytes:
+def pack_header(
+    location: bytes, topic: str = "", tag: int | None = None, ids: tuple[int, ...] = ()
+) -> bytes:
     """A header; ``tag`` and ``ids`` only for a session, no topic on a plain topic."""
-    return location + pack_topic(topic) + (pack_ids(tag, ids) if ids else b"")
+    return location + pack_topic(topic) + (b"" if tag is None else pack_whom(tag, ids))
 
 
 def pack_topic(topic: str) -> bytes:
@@ -54,9 +58,10 @@ def pack_topic(topic: str) -> bytes:
     return location_bytes.number(len(text)) + text
 
 
-def pack_ids(tag: int, ids: tuple[int, ...]) -> bytes:
+def pack_whom(tag: int, ids: tuple[int, ...] = ()) -> bytes:
     """The part of a header that says for whom; on a plain topic, node and slot it is not for."""
-    return b"".join([location_bytes.number(n) for n in (tag, len(ids), *ids)])
+    numbers = (tag, len(ids), *ids) if ids else (tag,)
+    return b"".join([location_bytes.number(n) for n in numbers])
 
 
 def unpack_header(header: bytes) -> Header:
@@ -72,9 +77,11 @@ def unpack_header(header: bytes) -> Header:
         if len(topic) != length:
             raise ProtocolError(header, "ends before the topic does")
         at += length
-        tag, ids = 0, []
+        tag: int | None = None
+        ids: list[int] = []
         if at < len(header):
             tag, at = location_bytes.number_at(header, at)
+        if at < len(header):
             count, at = location_bytes.number_at(header, at)
             for _ in range(count):
                 an_id, at = location_bytes.number_at(header, at)
@@ -89,17 +96,14 @@ def unpack_header(header: bytes) -> Header:
 
 
 def ending(header: bytes, *, granted: bool = False) -> bytes:
-    """What follows the user's attachment, if there is none: made once per route.
+    """The whole attachment, if the user gave none: made once per route.
+
+    Of a header without its location it is the same for all places: ``location + ending(rest)``.
 
     Args:
         granted: it comes straight from the publisher; whoever receives it matches it again.
     """
-    return header + len(header).to_bytes(3, "little") + (b"\x02" if granted else b"\x00")
-
-
-def tail(rest: bytes, location_bytes: int) -> bytes:
-    """An ending without its location: a route has one for all places, ``location + tail``."""
-    return rest + (location_bytes + len(rest)).to_bytes(3, "little") + b"\x00"
+    return header + (b"\x02" if granted else b"\x00")
 
 
 def as_granted(end: bytes) -> bytes:
@@ -111,7 +115,8 @@ def attached(user: zenoh.ZBytes | None, end: bytes) -> bytes:
     """The whole attachment; ``end`` is from `ending`."""
     if user is None:
         return end
-    return user.to_bytes() + end[:-1] + bytes((end[-1] | _HAS_USER,))
+    size = (len(end) - 1).to_bytes(3, "little")
+    return b"".join((user.to_bytes(), end[:-1], size, bytes((end[-1] | _HAS_USER,))))
 
 
 def given(attachment: Any) -> zenoh.ZBytes | None:
@@ -128,32 +133,25 @@ def split(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None]:
     """Header and the user's own attachment of a message on a key of the protocol."""
     if attachment is None:
         raise ProtocolError(None, "a message without a header")
-    return _split(attachment.to_bytes())
+    return _split(attachment.to_bytes(), 0)
 
 
-def split_delivered(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None, bool]:
+def split_delivered(data: bytes) -> tuple[bytes, bytes | None, bool]:
     """The same of a message on its last way, which may have come by a grant."""
-    if attachment is None:
-        raise ProtocolError(None, "a message without a header")
-    return split_data(attachment.to_bytes())
+    granted = data[-1] & _IS_GRANTED if data else 0
+    return *_split(data, granted), bool(granted)
 
 
-def split_data(data: bytes) -> tuple[bytes, bytes | None, bool]:
-    """The same of the bytes."""
-    if len(data) >= 4 and data[-1] & _IS_GRANTED:
-        return *_split(data[:-1] + bytes((data[-1] & ~_IS_GRANTED,))), True
-    return *_split(data), False
-
-
-def _split(data: bytes) -> tuple[bytes, bytes | None]:
-    start = len(data) - 4 - int.from_bytes(data[-4:-1], "little")
-    if len(data) < 4 or start < 0:
-        raise ProtocolError(data, "a header longer than the attachment")
-    if data[-1] == _HAS_USER:
-        return data[start:-4], data[:start]
-    if start or data[-1]:
+def _split(data: bytes, other_flags: int) -> tuple[bytes, bytes | None]:
+    flags = data[-1] ^ other_flags if data else -1
+    if not flags:
+        return data[:-1], None
+    if flags != _HAS_USER:
         raise ProtocolError(data, "flags that do not fit")
-    return data[start:-4], None
+    start = len(data) - 4 - int.from_bytes(data[-4:-1], "little")
+    if start < 0:
+        raise ProtocolError(data, "a header longer than the attachment")
+    return data[start:-4], data[:start]
 
 
 def split_marked(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None] | None:
@@ -164,7 +162,7 @@ def split_marked(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None] 
     if not data.endswith(MAGIC):
         return None
     try:
-        return _split(data[: -len(MAGIC)])
+        return _split(data[: -len(MAGIC)], 0)
     except ProtocolError:
         return None  # somebody's own attachment that ends like ours
 
@@ -178,6 +176,8 @@ def split_plain(attachment: zenoh.ZBytes | None) -> tuple[Header, bytes | None] 
         header = unpack_header(parts[0])
         if header.topic or location_bytes.location_of(header.location) is None:
             return None  # who may put on one topic must not seem to put on another
+        if header.tag is not None and not header.ids:
+            return None
         return header, parts[1]
     except ProtocolError:
         return None

@@ -21,9 +21,13 @@ from zenoh_la.router_plugin.documents import MAX_ID
 from zenoh_la.router_plugin.index.filters import set_bits
 from zenoh_la.values import Coordinates, MgrsCell
 
-_NOWHERE, POINT, _MGRS, _BLOOM, _TEXT = range(5)
-_TWO_DOUBLES = struct.Struct("<dd")
-POINT_BYTES = 1 + _TWO_DOUBLES.size
+_NOWHERE, _POINT, _MGRS, _BLOOM, _TEXT, _GRID_POINT = range(6)
+_TWO_DOUBLES = struct.Struct("<Bdd")
+_TWO_INTEGERS = struct.Struct("<Bii")
+_PER_DEGREE = 1e7  # a hundredth of a metre, and more than receivers tell
+POINT_SIZES = {_POINT: _TWO_DOUBLES.size, _GRID_POINT: _TWO_INTEGERS.size}
+"""How many bytes an exact position takes, by its first byte."""
+
 _MAX_BITS = 1 << 20
 _DOMAIN_BYTES = 8
 
@@ -59,8 +63,20 @@ def number_at(data: bytes, at: int) -> tuple[int, int]:
 
 
 def pack_point(place: Coordinates) -> bytes:
-    """An exact position."""
-    return b"\x01" + _TWO_DOUBLES.pack(place.lat, place.long)
+    """An exact position; one with up to seven decimals, as receivers tell, in half the bytes."""
+    lat, long = round(place.lat * _PER_DEGREE), round(place.long * _PER_DEGREE)
+    if lat / _PER_DEGREE == place.lat and long / _PER_DEGREE == place.long:
+        return _TWO_INTEGERS.pack(_GRID_POINT, lat, long)
+    return _TWO_DOUBLES.pack(_POINT, place.lat, place.long)
+
+
+def _degrees(packed: bytes) -> tuple[float, float]:
+    """Latitude and longitude of a packed point, wherever that is."""
+    if packed[0] == _GRID_POINT:
+        _, lat, long = _TWO_INTEGERS.unpack(packed)
+        return lat / _PER_DEGREE, long / _PER_DEGREE
+    _, *degrees = _TWO_DOUBLES.unpack(packed)
+    return degrees[0], degrees[1]
 
 
 def pack_location(location: Location | None, chunk: str = "") -> bytes:
@@ -86,8 +102,8 @@ def location_of(packed: bytes) -> Location | None:
     """The location that was packed; None if there is none."""
     try:
         kind = packed[0]
-        if kind == POINT and len(packed) == POINT_BYTES:
-            return Point(Coordinates(*_TWO_DOUBLES.unpack_from(packed, 1)))
+        if kind in POINT_SIZES:
+            return Point(Coordinates(*_degrees(packed)))
         if len(packed) != _size(packed):
             raise ProtocolError(packed, "is shorter or longer than it says")
         if kind == _NOWHERE:
@@ -110,15 +126,15 @@ def check_location(packed: bytes) -> None:
     Raises:
         ProtocolError: it is none.
     """
-    if packed[0] != POINT or not is_point(packed):
+    if packed[0] not in POINT_SIZES or not is_point(packed):
         location_of(packed)
 
 
 def is_point(packed: bytes) -> bool:
     """Whether what begins as a point has so many bytes, and lies on Earth."""
-    if len(packed) != POINT_BYTES:
+    if len(packed) != POINT_SIZES[packed[0]]:
         return False
-    lat, long = _TWO_DOUBLES.unpack_from(packed, 1)
+    lat, long = _degrees(packed)
     return bool(-90.0 <= lat <= 90.0 and -180.0 <= long <= 180.0)
 
 
@@ -178,8 +194,8 @@ def _size(data: bytes) -> int:
     kind = data[0]
     if kind == _NOWHERE:
         return 1
-    if kind == POINT:
-        return POINT_BYTES
+    if kind in POINT_SIZES:
+        return POINT_SIZES[kind]
     if kind == _MGRS:
         return 2 + data[1]
     if kind == _BLOOM:

@@ -102,11 +102,11 @@ class Member:
         self.keys, self.text, self.watches = keys, text, watches
         return list(gone)
 
-    def key_for(self, ids: tuple[int, ...]) -> str:
-        """Where to put a message: straight to a single subscriber, else to the session."""
+    def address(self, ids: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        """Where to put a message, and the ids to name: the key of a single subscriber says who."""
         if len(ids) > 1 or not self.zid:
-            return str(self.messages)
-        return protocol.to_subscriber(self.zid, ids[0])
+            return str(self.messages), ids
+        return protocol.to_subscriber(self.zid, ids[0]), ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class _Source:
         self.is_ingress = onward
         self.onward = onward and sender.destination != LOCAL
         self.places: dict[bytes, Plan] = {}
-        self.plans: dict[tuple[Epoch, int, int, tuple[Owner, ...]], Plan] = {}
+        self.plans: dict[tuple[Epoch, int, tuple[Owner, ...]], Plan] = {}
 
 
 Watcher = Callable[[Sender, str, bytes, Plan, zenoh.Sample], None]
@@ -162,9 +162,10 @@ class Relay:
             attachment = sample.attachment
             data = b"" if attachment is None else attachment.to_bytes()
             # All that differs between the messages of a topic, as a rule, is the position.
-            packed, user = data[: location_bytes.POINT_BYTES], None
-            source = self._from_points.get(data[location_bytes.POINT_BYTES :])
-            if source is None or packed[0] != location_bytes.POINT:
+            size = location_bytes.POINT_SIZES.get(data[0], 0) if data else 0
+            packed, user = data[:size], None
+            source = self._from_points.get(data[size:])
+            if source is None or not size:
                 packed, user, source = self._read_egress(data)
             plan = source.places.get(packed)
             if plan is None or plan.number != plan.epoch.number:
@@ -209,21 +210,21 @@ class Relay:
         return source
 
     def _read_egress(self, data: bytes) -> tuple[bytes, bytes | None, _Source]:
-        header, user, _ = frames.split_data(data)
+        header, user, _ = frames.split_delivered(data)
         size = location_bytes.location_size(header)
         packed, rest = header[:size], header[size:]
         source = self._egress.get(rest)
         if source is None:
             source = self._new_egress(header, rest)
         is_short = user is None and len(data) <= protocol.REMEMBERED_LENGTH
-        if is_short and packed[0] == location_bytes.POINT:
+        if is_short and packed[0] in location_bytes.POINT_SIZES:
             self._make_room()
             self._from_points[data[size:]] = source
         return packed, user, source
 
     def _new_egress(self, header: bytes, rest: bytes) -> _Source:
-        _, topic, _, ids = frames.unpack_header(header)
-        if ids:
+        _, topic, tag, _ = frames.unpack_header(header)
+        if tag is not None:
             raise ProtocolError(header, "is no header between nodes")
         check_topic(topic)
         source = _Source(Sender(None, ANY), topic, None, onward=False)
@@ -254,11 +255,11 @@ class Relay:
         if type(location) is not Point:
             check_position(source.topic, location)
         epoch, number, found = self._table.find(source.topic, location)
-        key = epoch, packed[0], len(packed), found  # the first byte tells the encoding
+        key = epoch, packed[0], found  # the first byte tells the encoding
         plan = source.plans.get(key)
         if plan is None or plan.number != number:
             plan = Plan(epoch, number, self.by_encoding[encoding_of(location)])
-            self._plan(source, plan, len(packed), found)
+            self._plan(source, plan, found)
             self._make_room(source.plans)
             source.plans[key] = plan
         return plan
@@ -287,7 +288,7 @@ class Relay:
             self._from_points.clear()
             self._remembered = 0
 
-    def _plan(self, source: _Source, plan: Plan, size: int, found: tuple[Owner, ...]) -> None:
+    def _plan(self, source: _Source, plan: Plan, found: tuple[Owner, ...]) -> None:
         sender, topic = source.sender, source.topic
         takers = self._table.takers_of(found, sender)
         plan.is_ingress = source.is_ingress
@@ -296,22 +297,22 @@ class Relay:
         for slot, ids in takers.mine.items():
             member = self._members.get(slot)
             if member is not None:
-                whom = frames.pack_ids(member.tag, ids)
-                key = self._keys.get(member.key_for(ids))
-                plan.targets.append((key, frames.tail(text + whom, size)))
+                address, named = member.address(ids)
+                whom = frames.pack_whom(member.tag, named)
+                plan.targets.append((self._keys.get(address), frames.ending(text + whom)))
         plan.deliveries = len(plan.targets)
         if not source.onward:
             return
         if takers.nodes:
-            tail = frames.tail(text, size)
+            tail = frames.ending(text)
             plan.targets += [(self._keys.get(key), tail) for key in _keys_to(list(takers.nodes))]
             plan.forwards = len(plan.targets) - plan.deliveries
         plan.outlet = self._outlets.get(topic, sender.slot)
         whom = b""
         if sender.destination == REMOTE and sender.slot is not None:
             # Its own session knows its messages, and keeps them from its subscribers.
-            whom = frames.pack_ids(int(self._nid, 16), (sender.slot,))
-        plan.plain_tail = frames.tail(frames.pack_topic("") + whom, size)
+            whom = frames.pack_whom(int(self._nid, 16), (sender.slot,))
+        plan.plain_tail = frames.ending(frames.pack_topic("") + whom)
 
 
 def _keys_to(nids: list[str]) -> list[str]:

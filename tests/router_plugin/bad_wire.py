@@ -29,7 +29,7 @@ def area(role: str, radius_m: float = 1000.0, lat: float = 48.3) -> str:
 
 def framed(header: bytes, flags: int = 0) -> bytes:
     """An attachment that is only a header."""
-    return header + len(header).to_bytes(3, "little") + bytes([flags])
+    return header + (len(header).to_bytes(3, "little") if flags & 1 else b"") + bytes([flags])
 
 
 def header(location: bytes, topic: bytes, more: bytes = b"") -> bytes:
@@ -40,11 +40,18 @@ def point(lat: float, long: float) -> bytes:
     return b"\x01" + struct.pack("<dd", lat, long)
 
 
+def grid_point(lat: int, long: int) -> bytes:
+    """In ten-millionths of a degree."""
+    return b"\x05" + struct.pack("<ii", lat, long)
+
+
 def tag_in(attachment: bytes) -> int:
-    """The tag of a header with a point, no attachment of a user and short numbers."""
-    size = int.from_bytes(attachment[-4:-1], "little")
-    found = attachment[-4 - size : -4]
-    at = 17 + 1 + found[17]
+    """The tag of a header with a point and a short topic."""
+    found = attachment[:-1]
+    if attachment[-1] & 1:
+        found = attachment[-4 - int.from_bytes(attachment[-4:-1], "little") : -4]
+    at = 17 if found[0] == 1 else 9
+    at += 1 + found[at]
     tag = shift = 0
     while True:
         tag |= (found[at] & 127) << shift
@@ -103,7 +110,8 @@ def _in_attachment(hostile: Hostile) -> Messages:
         framed(point(91, 0)), framed(point(48, 14)[:-1]), framed(point(48, 14) + b"\x00"),
         framed(b"\x02\x0333T"), framed(b"\x04" + bytes([len(area("s"))]) + area("s").encode()),
         framed(b"\x03\x00\x01\x41" + bytes(65)), framed(b"\x09"), framed(point(48, 14), flags=2),
-        framed(b"\xff" * 60_000),
+        framed(b"\xff" * 60_000), framed(grid_point(900_000_001, 0)), framed(b"\x05" + bytes(7)),
+        framed(grid_point(0, -1_800_000_001)), framed(grid_point(48, 14) + b"\x00"),
     ]  # fmt: skip
     return [(f"@zla/1/in/{hostile.near}/-/-/t", attachment) for attachment in data]
 

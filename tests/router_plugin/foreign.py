@@ -63,6 +63,9 @@ def read_place(data: bytes) -> tuple[Any, int]:
         return struct.unpack_from("<dd", data, 1), 17
     if data[0] == 2:
         return data[2 : 2 + data[1]].decode(), 2 + data[1]
+    if data[0] == 5:
+        lat, long = struct.unpack_from("<ii", data, 1)
+        return (lat / 10_000_000, long / 10_000_000), 9
     if data[0] == 3:
         at = 2 + data[1]
         words, at = read_number(data, at)
@@ -81,16 +84,20 @@ def point(lat: float, long: float) -> bytes:
 
 def framed(header: bytes, user: bytes | None = None) -> bytes:
     """An attachment that ends with a header, or a document."""
-    return (user or b"") + header + struct.pack("<I", len(header))[:3] + bytes([user is not None])
+    if user is None:
+        return header + b"\x00"
+    return user + header + struct.pack("<I", len(header))[:3] + b"\x01"
 
 
 def unframed(attachment: zenoh.ZBytes | None) -> tuple[bytes, bytes | None]:
     """Header, or document, and the attachment of somebody's own."""
     assert attachment is not None
     data = attachment.to_bytes()
-    start = len(data) - 4 - int.from_bytes(data[-4:-1], "little")
     assert data[-1] in (0, 1, 2, 3)
-    return data[start:-4], data[:start] if data[-1] & 1 else None
+    if not data[-1] & 1:
+        return data[:-1], None
+    start = len(data) - 4 - int.from_bytes(data[-4:-1], "little")
+    return data[start:-4], data[:start]
 
 
 @dataclass
@@ -115,6 +122,7 @@ class Message:
         tag, ids = 0, []
         if at < len(header):
             tag, at = read_number(header, at)
+        if at < len(header):
             count, at = read_number(header, at)
             for _ in range(count):
                 number, at = read_number(header, at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -13,8 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import positions
-from zenoh_la import BloomDomain, GeographicRange, LocationKey, ProtocolError, Role, encoders
+from zenoh_la import (
+    BloomDomain,
+    Coordinates,
+    GeographicRange,
+    LocationKey,
+    ProtocolError,
+    Role,
+    encoders,
+)
 from zenoh_la.encoders import Location
+from zenoh_la.encoders.locations import Point
 from zenoh_la.keys import to_chunk
 from zenoh_la.router_plugin import frames, location_bytes
 from zenoh_la.router_plugin.chunks import located
@@ -46,7 +56,8 @@ def headers(draw: st.DrawFn) -> bytes:
     chunk = draw(chunks())
     packed = location_bytes.pack_location(located(chunk), chunk)
     if draw(st.booleans()):
-        return frames.pack_header(packed, draw(topics), draw(st.integers(0, MAX_ID)), draw(ids))
+        numbers = draw(ids | st.just(()))
+        return frames.pack_header(packed, draw(topics), draw(st.integers(0, MAX_ID)), numbers)
     return frames.pack_header(packed, draw(topics))
 
 
@@ -62,6 +73,22 @@ def test_a_location_comes_out_again(chunk: str) -> None:
     assert str(location_bytes.key_of(packed)) == f"${chunk.partition('~')[0]}"
     assert location_bytes.domain_of(packed) == (chunk.partition("~")[2] or None)
     assert len(packed) <= 40
+
+
+@given(
+    st.integers(-900_000_000, 900_000_000),
+    st.integers(-1_800_000_000, 1_800_000_000),
+    st.sampled_from([7, 6, 5, 2, 0]),
+)
+def test_what_a_receiver_tells_takes_nine_bytes_and_is_exact(
+    lat: int, long: int, decimals: int
+) -> None:
+    place = Coordinates(float(f"{lat / 1e7:.{decimals}f}"), float(f"{long / 1e7:.{decimals}f}"))
+    packed = location_bytes.pack_point(place)
+    assert len(packed) == 9
+    assert location_bytes.location_of(packed) == Point(place)
+    finer = Coordinates(place.lat / 3 + 1e-9, place.long / 3)
+    assert location_bytes.location_of(location_bytes.pack_point(finer)) == Point(finer)
 
 
 def test_no_location_comes_out_as_none() -> None:
@@ -110,7 +137,8 @@ def test_a_header_comes_out_again(
 ) -> None:
     packed = location_bytes.pack_location(located(chunk), chunk)
     header = frames.unpack_header(frames.pack_header(packed, topic, tag, numbers))
-    assert header == (packed, topic, tag if numbers else 0, numbers)
+    assert header == (packed, topic, tag, numbers)
+    assert frames.unpack_header(frames.pack_header(packed, topic)) == (packed, topic, None, ())
 
 
 @given(headers(), users)
@@ -124,9 +152,9 @@ def test_an_attachment_comes_out_again(header: bytes, user: bytes | None) -> Non
 @given(chunks(), users, st.none() | st.integers(0, 9999))
 def test_a_plain_topic(chunk: str, user: bytes | None, slot: int | None) -> None:
     packed = location_bytes.pack_location(located(chunk), chunk)
-    header = frames.pack_header(packed, "", 0x0BADCAFE, () if slot is None else (slot,))
+    sender = (None, ()) if slot is None else (0x0BADCAFE, (slot,))
+    header = frames.pack_header(packed, "", *sender)
     whole = frames.attached(attachment(user), frames.ending(header)) + frames.MAGIC
-    sender = (0, ()) if slot is None else (0x0BADCAFE, (slot,))
     assert frames.split_plain(attachment(whole)) == ((packed, "", *sender), user)
 
 
@@ -171,9 +199,11 @@ def examine(data: bytes) -> None:
 @given(headers())
 def test_every_beginning_of_a_header_is_refused(header: bytes) -> None:
     whole = frames.unpack_header(header)
-    ends_early = len(frames.pack_header(whole.location, whole.topic))
+    without_whom = len(frames.pack_header(whole.location, whole.topic))
+    without_ids = len(frames.pack_header(whole.location, whole.topic, whole.tag))
     for end in range(len(header)):
-        assert refused(frames.unpack_header, header[:end]) == (end != ends_early)
+        is_one = end in (without_whom, without_ids)
+        assert refused(frames.unpack_header, header[:end]) != is_one
         examine(header[:end])
 
 
@@ -221,7 +251,8 @@ POINT = b"\x01" + bytes(16)
         b"\x03\x07" + bytes(7) + b"\x0a\x01\x01\x00",
         b"\x03\x00\x0a\x00\x00",
         b"\x04\xff\xff\xff\xff\x0f" + b"A" * 1_000_000,
-        b"\x05" + bytes(20),
+        b"\x05" + bytes(8),
+        b"\x06" + bytes(20),
         b"\xff" * 16_000_000,
     ],
     ids=lambda header: f"{header[:24].hex()} {len(header)}",
@@ -247,6 +278,10 @@ def test_the_worst_headers_are_refused_in_bounded_time_and_memory(header: bytes)
         b"\x01" + b"\x00" * 8 + b"\x00" * 6 + b"\xf0\x7f",  # infinite
         POINT[:16],
         POINT + b"\x00",
+        b"\x05" + bytes(7),
+        b"\x05" + bytes(9),
+        b"\x05" + struct.pack("<ii", 900_000_001, 0),
+        b"\x05" + struct.pack("<ii", 0, -1_800_000_001),
         b"\x02\x03333",
         b"\x02\x0f33TVM2406852607"[:10],
         b"\x03\x00\x01\x02\x05\x05",  # a bit twice
@@ -271,11 +306,12 @@ def test_what_is_no_location(packed: bytes) -> None:
     "data",
     [
         b"",
-        b"\x00\x00",
-        b"\x00\x00\x00\x02",  # a flag that nobody knows
+        b"\x00\x00\x00\x02",  # a flag that is not for here
         b"\x00\x00\x00\x03",
-        b"x\x00\x00\x00\x00",  # an attachment that says it is none
-        b"\x05\x00\x00\x00",
+        b"\x04",  # one that nobody knows
+        b"\x01",  # a length that is not there
+        b"\x00\x00\x01",
+        b"\x05\x00\x00\x01",
         b"\xff\xff\xff\x01",
     ],
 )

@@ -14,7 +14,7 @@ import zenoh
 
 from tests.router_plugin import foreign
 from tests.router_plugin.foreign import example, hex_example, key
-from zenoh_la import BloomDomain, GeographicRange
+from zenoh_la import BloomDomain, Coordinates, GeographicRange
 from zenoh_la import keys as location_keys
 from zenoh_la.errors import ProtocolError
 from zenoh_la.router_plugin import (
@@ -98,7 +98,11 @@ def test_the_bytes_are_the_codes() -> None:
     header = frames.pack_header(packed, "t/a", 300, (1, 7))
     whole = frames.attached(zenoh.ZBytes(b"mine"), frames.ending(header))
     assert b"".join(hex_example("delivery")) == whole
-    mgrs, bloom = hex_example("locations")
+    exact, mgrs, bloom = hex_example("locations")
+    third = Coordinates(48.3, 43 / 3)
+    assert exact == location_bytes.pack_point(third)
+    assert foreign.read_place(exact) == ((third.lat, third.long), len(exact))
+    assert foreign.read_place(packed) == ((48.3, 14.3), len(packed))
     domain = BloomDomain(GeographicRange(0, 0, 5, 5), 10, 10, 0.25)
     element = f"zla_b_e_8000.0.0.0.0.0.0.0.10000000.0~{domain.fingerprint}"
     assert mgrs == location_bytes.pack_location(located("zla_m_33UVP4808649881"))
@@ -152,7 +156,7 @@ def test_the_routes_are_the_codes() -> None:
     packed = location_bytes.pack_location(located("zla_p_eyJsYXQiOjQ4LjMsImxvbmciOjE0LjN9"))
     asked = documents.read(as_one_line("route").encode())
     assert grants._question(asked) == (12, "t/a", packed)
-    end = frames.ending(frames.pack_header(packed, "t/a", 300, (5,)), granted=True)
+    end = frames.ending(frames.pack_header(packed, "t/a", 300), granted=True)
     answer = documents.read(as_one_line("route-answer").encode())
     assert answer["route"] == [3, 12, protocol.to_subscriber("b8d1", 5), end.hex()]
     assert protocol.is_delivery(answer["route"][2])

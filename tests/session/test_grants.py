@@ -211,6 +211,7 @@ def test_what_happens_elsewhere_takes_no_grant_back(kind: str, precision: Precis
         publisher = first.declare_publisher("t", congestion_control=BLOCK, precision=precision)
         inbox, elsewhere = Inbox(), Inbox()
         last.declare_subscriber("t", inbox, location_shape=AREA, precision=precision)
+        converged(observer, 1 if kind == "L" else 2)  # else the first messages find nobody
         numbers = count()
 
         def version() -> int:

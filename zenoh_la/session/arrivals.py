@@ -65,16 +65,17 @@ class Arrivals:
         if known is not None and known.interest is self._core.interest(self._number):
             return LocatedSample(sample, known.location, known.key_expr, None, self._places)
         # As a rule only the position differs from the message before.
-        key_expr = self._from_points.get(data[location_bytes.POINT_BYTES :])
-        if key_expr is not None and data[0] == location_bytes.POINT:
-            packed = data[: location_bytes.POINT_BYTES]
+        size = location_bytes.POINT_SIZES.get(data[0], 0) if data else 0
+        key_expr = self._from_points.get(data[size:])
+        if key_expr is not None and size:
+            packed = data[:size]
             if location_bytes.is_point(packed):
                 return LocatedSample(sample, packed, key_expr, None, self._places)
         return self._read(sample, data)
 
     def _read(self, sample: zenoh.Sample, data: bytes) -> LocatedSample | None:
         try:
-            header, user, granted = frames.split_data(data)
+            header, user, granted = frames.split_delivered(data)
             size = location_bytes.location_size(header)
             location, rest = header[:size], header[size:]
             location_bytes.check_location(location)
@@ -85,7 +86,7 @@ class Arrivals:
                     return None
             if granted and not self._matches(data, location, key_expr, user):
                 return None
-            if not granted and user is None and location[0] == location_bytes.POINT:
+            if not granted and user is None and location[0] in location_bytes.POINT_SIZES:
                 _remember(self._from_points, data[size:], key_expr)
         except ProtocolError as exc:
             self._core.refuse(exc)

@@ -130,7 +130,7 @@ class Core:
         self._claims: dict[int, tuple[Claim, Interest]] = {}
         self._one_move = threading.Lock()  # so that none undoes another
         self._mobile: set[int] = set()
-        self._headers: dict[bytes, tuple[int, tuple[int, ...]]] = {}
+        self._headers: dict[bytes, tuple[int | None, tuple[int, ...]]] = {}
         self.held_lost = 0
         self.refused = 0
 
@@ -264,7 +264,7 @@ class Core:
                     self.membership.on_news(document, home)
                     self.routes.told(document)
                 return
-            header, _, _ = frames.split_delivered(attachment)
+            header, _, _ = frames.split_delivered(attachment.to_bytes())
             found = self._headers.get(header)
             if found is None:
                 parsed = frames.unpack_header(header)

@@ -203,7 +203,7 @@ def _plain_as_well(
     def on_sample(sample: zenoh.Sample) -> None:
         if frames.split_plain(sample.attachment) is None:  # a located one comes by its area
             tag = core.membership.own_tag
-            header = frames.pack_header(location_bytes.NOWHERE, str(sample.key_expr), tag, (0,))
+            header = frames.pack_header(location_bytes.NOWHERE, str(sample.key_expr), tag)
             end = frames.ending(header)
             forward(core.session, local, sample, frames.attached(sample.attachment, end), LOCAL)
 
