@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic, sleep
@@ -79,6 +80,15 @@ def wait_for(look: Callable[[], T], what: str, timeout_s: float = DEADLINE_S) ->
             return found
         assert monotonic() < end_s, f"not within {timeout_s:g} s: {what}; last: {found!r}"
         sleep(0.005)
+
+
+def own_threads() -> set[threading.Thread]:
+    """The threads that Python started.
+
+    A receiving thread of Zenoh's counts as one of Python's from its first callback on; Zenoh keeps
+    a few of them for as long as the process lives.
+    """
+    return {t for t in threading.enumerate() if not isinstance(t, threading._DummyThread)}
 
 
 class RouterProcess:

@@ -26,6 +26,7 @@ from tests.network import (
     config,
     endpoint,
     native_client,
+    own_threads,
     router,
     statuses,
     wait_for,
@@ -70,10 +71,6 @@ def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - not a folder of files
 
 
-def threads() -> set[threading.Thread]:
-    return set(threading.enumerate())
-
-
 @pytest.mark.parametrize("kind", ["client", "peer"])
 def test_many_sessions_leave_no_thread_and_no_file(at: RouterProcess, kind: str) -> None:
     def once() -> None:
@@ -81,25 +78,25 @@ def test_many_sessions_leave_no_thread_and_no_file(at: RouterProcess, kind: str)
             use(session)
 
     once()
-    before, files = threads(), open_files()
+    before, files = own_threads(), open_files()
     for _ in range(15):
         once()
-    wait_for(lambda: not threads() - before, "no thread is left")
+    wait_for(lambda: not own_threads() - before, "no thread is left")
     wait_for(lambda: open_files() <= files + 3, f"{files} files; there are {open_files()}")
 
 
 def test_a_session_ends_with_its_last_reference(at: RouterProcess) -> None:
     with native_client(at.endpoint) as observer:
         wait_for(lambda: sessions_at(observer) == [0], "nobody is there")
-        before = threads()
+        before = own_threads()
         opened = [client(at.endpoint), lone_peer()]
         handles = [use(session) for session in opened]
         assert sessions_at(observer) == [1]
-        assert threads() - before
+        assert own_threads() - before
         opened.clear()
         gc.collect()
         wait_for(lambda: sessions_at(observer) == [0], "its router knows")
-        wait_for(lambda: not threads() - before, "no thread is left")
+        wait_for(lambda: not own_threads() - before, "no thread is left")
         assert len(handles) == 2
 
 
@@ -192,7 +189,7 @@ def is_held(lock: Any) -> bool:
 
 
 def close_while_its_router_hangs(messages: int) -> None:
-    before = threads()
+    before = own_threads()
     with router() as hung:
         session = client(hung.endpoint)
         use(session)
@@ -212,7 +209,7 @@ def close_while_its_router_hangs(messages: int) -> None:
         wait_for(lambda: is_held(asked), "it waits for the router")
         in_time("close", session.close)
         in_time("who declares", waits.join)
-        wait_for(lambda: not threads() - before, "no thread is left")
+        wait_for(lambda: not own_threads() - before, "no thread is left")
 
 
 def test_closed_while_its_router_hangs() -> None:

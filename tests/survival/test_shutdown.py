@@ -16,7 +16,16 @@ import zenoh
 
 import zenoh_la
 from tests.figures import Figures
-from tests.network import DEADLINE_S, Inbox, RouterProcess, client, config, endpoint, wait_for
+from tests.network import (
+    DEADLINE_S,
+    Inbox,
+    RouterProcess,
+    client,
+    config,
+    endpoint,
+    own_threads,
+    wait_for,
+)
 from zenoh_la import Circle, Coordinates, Shape
 
 LINZ = Coordinates(48.3, 14.3)
@@ -100,10 +109,10 @@ def close_again_and_again(at: str, rounds: int, seed: int) -> float:
     threads, files = set[threading.Thread](), 0
     for turn in range(-3, rounds):
         if turn == 0:  # what Zenoh makes once, and keeps, is there
-            threads, files = set(threading.enumerate()), open_files()
+            threads, files = own_threads(), open_files()
         opened = zenoh_la.open(config("peer", listen=[endpoint()])) if turn % 3 == 2 else client(at)
         longest_s = max(longest_s, close_at_some_moment(opened, random))
-    wait_for(lambda: not set(threading.enumerate()) - threads, "no thread is left")
+    wait_for(lambda: own_threads() <= threads, "no thread is left")
     wait_for(lambda: open_files() <= files + 3, f"{files} files; there are {open_files()}")
     return longest_s
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.figures import Figures
-from tests.network import statuses, wait_for
+from tests.network import own_threads, statuses, wait_for
 from tests.survival.processes import resident_kb, sockets_of, threads_of
 from tests.survival.soak import Soak
 
@@ -59,10 +58,10 @@ def soak(stack: ExitStack, seconds: float, most_mb: float, figures: Figures) -> 
 
 
 def run(stack: ExitStack, seconds: float, most_mb: float, figures: Figures) -> None:
-    threads = set(threading.enumerate())
+    threads = own_threads()
     soak(stack, seconds, most_mb, figures)
     stack.close()
-    wait_for(lambda: not set(threading.enumerate()) - threads, "no thread is left")
+    wait_for(lambda: own_threads() <= threads, "no thread is left")
 
 
 def test_a_short_soak(stack: ExitStack, figures: Figures) -> None:
