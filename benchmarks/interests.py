@@ -43,9 +43,10 @@ def covers(rng: random.Random, count: int) -> Interests:
     """Covers of circles by MGRS cells.
 
     A cover takes 2.7 ms, so 400 are made and then moved by whole kilometres of the grid, to where
-    none of them leaves its square of 100 km.
+    none of them leaves its square of 100 km. Equal cells are one value, as the index keeps them.
     """
     known = []
+    cells: dict[str, Cell] = {}
     for _ in range(min(count, 400)):
         area = circle(rng)
         known.append((area.centre, [key.data for key in MGRS.encode_area(area, Role.SUBSCRIBER)]))
@@ -55,7 +56,9 @@ def covers(rng: random.Random, count: int) -> Interests:
         goal = MgrsCell.at(place(rng), 2).text
         moved = _moved(texts, MgrsCell.at(centre, 2).text, goal)
         if moved is not None:
-            made.append(tuple(Cell(MgrsCell.parse(text)) for text in moved))
+            for text in moved:
+                cells.setdefault(text, Cell(MgrsCell.parse(text)))
+            made.append(tuple(cells[text] for text in moved))
     return made
 
 
